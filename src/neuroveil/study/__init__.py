@@ -1,1 +1,35 @@
+"""The study file: what a data steward writes down, and the checked settings made from it."""
 
+from neuroveil.study.load import dump_study, load_study, study_for_bids, study_json_schema
+from neuroveil.study.model import (
+    BudgetSettings,
+    FeatureSettings,
+    InputSettings,
+    LabelSettings,
+    MontageSettings,
+    OutputSettings,
+    PrivacySettings,
+    ReferenceSettings,
+    SignalOptions,
+    Study,
+)
+from neuroveil.study.template import TEMPLATE_CHOICES, study_template
+
+__all__ = [
+    "TEMPLATE_CHOICES",
+    "BudgetSettings",
+    "FeatureSettings",
+    "InputSettings",
+    "LabelSettings",
+    "MontageSettings",
+    "OutputSettings",
+    "PrivacySettings",
+    "ReferenceSettings",
+    "SignalOptions",
+    "Study",
+    "dump_study",
+    "load_study",
+    "study_for_bids",
+    "study_json_schema",
+    "study_template",
+]
