@@ -1,1 +1,25 @@
+"""Find recordings and patients, read them safely, harmonise channels and units.
 
+This is the only room that reads EEG files. Reading EDF and BDF needs numpy alone; mne, h5py
+and pymatreader are imported when a file needs them.
+"""
+
+from neuroveil.recordings.opening import SUPPORTED_SUFFIXES, opened_recording
+from neuroveil.recordings.options import ReadOptions
+from neuroveil.recordings.roster import (
+    roster_from_bids,
+    roster_from_manifest,
+    roster_from_pattern,
+)
+from neuroveil.recordings.summary import RecordingSummary, inspect_recording
+
+__all__ = [
+    "SUPPORTED_SUFFIXES",
+    "ReadOptions",
+    "RecordingSummary",
+    "inspect_recording",
+    "opened_recording",
+    "roster_from_bids",
+    "roster_from_manifest",
+    "roster_from_pattern",
+]
