@@ -166,7 +166,8 @@ def _correlations(
 def _sum_of_squares(squares: FloatArray, of_the_mean: FloatArray) -> FloatArray:
     """Squares about the mean; NaN where nothing but round-off is left."""
     rest = squares - of_the_mean
-    return np.where(rest > _ROUND_OFF * squares, rest, np.nan)
+    about_mean: FloatArray = np.where(rest > _ROUND_OFF * squares, rest, np.nan)
+    return about_mean
 
 
 def exchange_rows(n_rows: int, generator: np.random.Generator) -> np.ndarray:
@@ -208,4 +209,5 @@ def band_change(reference: FloatArray, noisy: FloatArray, spread: FloatArray) ->
     ndarray of float64, shape (n_columns,)
         Decades.
     """
-    return np.abs(noisy - reference).mean(0) * spread
+    decades: FloatArray = np.abs(noisy - reference).mean(0) * spread
+    return decades
