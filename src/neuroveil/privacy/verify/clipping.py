@@ -1,0 +1,127 @@
+"""How far one patient can move the table: the links bound and sensitivity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+from neuroveil.privacy.verify.arithmetic import square_root
+from neuroveil.privacy.verify.basis import squared_sensitivity, stated_norm
+from neuroveil.privacy.verify.findings import broken, finding, holds, missing, quote, show
+from neuroveil.privacy.verify.result import Check
+from neuroveil.privacy.verify.statement import Statement
+
+_TRIANGLE = "triangle inequality; l1 <= sqrt(d) * l2 (Cauchy & Schwarz)"
+_ROUNDED_UP_AT_MOST = Fraction(1_000_000_001, 1_000_000_000)
+
+
+def check_bound(statement: Statement) -> Iterator[Check]:
+    """Check that rows are bounded by a norm, on a grid that can carry the bound.
+
+    Parameters
+    ----------
+    statement : Statement
+        The stated facts.
+
+    Yields
+    ------
+    Check
+        Norm, clip norm and grid.
+    """
+    norm, clip_norm = statement.text("bound.norm"), statement.number("bound.clip_norm")
+    if norm is None:
+        yield missing("bound.norm")
+    elif norm not in {"l1", "l2"}:
+        sentence = f"The norm {quote(norm)} is not one that can be checked."
+        yield finding("unchecked", "bound.norm", sentence, stated=norm)
+    else:
+        yield holds("bound.norm", f"Rows are bounded in the {norm} norm.", stated=norm)
+    if clip_norm is None:
+        yield missing("bound.clip_norm")
+        return
+    if clip_norm <= 0:
+        yield broken("bound.clip_norm", "A clip norm is above 0.", stated=clip_norm)
+        return
+    yield holds("bound.clip_norm", f"No row is longer than {show(clip_norm)}.", stated=clip_norm)
+    grid = statement.integer("bound.grid_log2")
+    if grid is not None and abs(grid) <= 1100:
+        fine = Fraction(2) ** grid <= clip_norm
+        yield finding(
+            "holds" if fine else "broken", "bound.grid_log2",
+            f"Values are multiples of 2^{grid}, and rows are rounded towards zero onto it"
+            + ("." if fine else "; that step is longer than the longest row."),
+            stated=grid, source="discrete noise on a power-of-two grid",
+        )  # fmt: skip
+
+
+def check_sensitivity(statement: Statement) -> Iterator[Check]:
+    """Recompute the sensitivity in the norm that it is stated in.
+
+    Parameters
+    ----------
+    statement : Statement
+        The stated facts.
+
+    Yields
+    ------
+    Check
+        The value.
+    """
+    name, value, norm = "sensitivity.value", statement.number("sensitivity.value"), None
+    if value is None:
+        yield missing(name)
+        return
+    norm = stated_norm(statement)
+    square = squared_sensitivity(statement, norm)
+    if norm is None and _foundations_are_stated(statement):
+        yield broken(
+            name,
+            f"The stated sensitivity {show(value)} is that of no norm: the l2 sensitivity is "
+            f"{_show_root(statement, 'l2')}, the l1 sensitivity {_show_root(statement, 'l1')}.",
+            stated=value, source=_TRIANGLE,
+        )  # fmt: skip
+    elif square is None:
+        yield missing(
+            name, "unit.rows_per_unit_max, adjacency.relation, bound and domain.dimension"
+        )
+    else:
+        yield _compare(statement, value, square, norm or "")
+
+
+def _foundations_are_stated(statement: Statement) -> bool:
+    return squared_sensitivity(statement, "l1") is not None
+
+
+def _show_root(statement: Statement, norm: str) -> str:
+    square = squared_sensitivity(statement, norm)
+    return "unknown" if square is None else show(square_root(square))
+
+
+def _compare(statement: Statement, value: Fraction, square: Fraction, norm: str) -> Check:
+    exact = square_root(square)
+    allowed = value + statement.printing("sensitivity.value")
+    details = {"stated": value, "recomputed": exact, "source": _TRIANGLE}
+    if allowed <= 0 or allowed**2 < square:
+        return broken(
+            "sensitivity.value",
+            f"Replacing one patient can move the table by {show(exact)} in the {norm} norm, "
+            f"{_ratio(exact, value)} the stated {show(value)}.", **details,
+        )  # fmt: skip
+    if not statement.is_claim and value**2 > square * _ROUNDED_UP_AT_MOST**2:
+        return broken(
+            "sensitivity.value",
+            f"The {norm} sensitivity is {show(exact)}; the stated {show(value)} is no rounding "
+            "of it.", **details,
+        )  # fmt: skip
+    return holds(
+        "sensitivity.value",
+        f"Replacing one patient moves the table by at most {show(exact)} in the {norm} norm.",
+        **details,
+    )
+
+
+def _ratio(exact: Decimal, value: Fraction) -> str:
+    if value <= 0:
+        return "and not"
+    return f"{show(Fraction(exact) / value, 4)} times"
