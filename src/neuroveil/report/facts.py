@@ -1,0 +1,202 @@
+"""A certificate as its readers need it: facts that may be missing, and which links break.
+
+The report repeats no proof; that is what ``neuroveil verify`` does. It only refuses to show
+a promise above facts that openly contradict it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from neuroveil.report.text import norm, number
+from neuroveil.types.certificate import LINKS, Certificate
+
+_FACTORS = {"replace_one": 2, "add_or_remove_one": 1}
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Reads a certificate's facts by dotted name.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        The certificate.
+    """
+
+    certificate: Certificate
+
+    def get(self, name: str) -> Any:
+        """Look a fact's value up.
+
+        Parameters
+        ----------
+        name : str
+            ``"link.field"``.
+
+        Returns
+        -------
+        JSON value
+            ``None`` where the certificate does not state it.
+        """
+        link, _, field = name.partition(".")
+        fact = self.certificate.chain.get(link, {}).get(field)
+        return None if fact is None else fact.value
+
+    def figure(self, name: str) -> float | None:
+        """Look a number up.
+
+        Parameters
+        ----------
+        name : str
+            ``"link.field"``.
+
+        Returns
+        -------
+        float or None
+            ``None`` where the certificate states no finite number.
+        """
+        value = self.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return float(value) if math.isfinite(value) else None
+
+    def part(self, name: str, key: str) -> Any:
+        """Look one entry of a fact up that is an object, such as ``utility.predicted``.
+
+        Parameters
+        ----------
+        name : str
+            ``"link.field"``.
+        key : str
+            Name of the entry.
+
+        Returns
+        -------
+        JSON value
+            ``None`` where it is not stated.
+        """
+        value = self.get(name)
+        return value.get(key) if isinstance(value, dict) else None
+
+    @property
+    def scaling_is_private(self) -> bool:
+        """Whether centre and spread come from the patients without being paid for."""
+        return bool(self.part("preprocessing.scaling", "fitted_on") == "private")
+
+
+_SHOWN_AT = {
+    "unit": "unit", "adjacency": "adjacency", "domain": "dimension", "preprocessing": "scaling",
+    "bound": "bound", "sensitivity": "sensitivity", "mechanism": "noise", "sampler": "noise",
+}  # fmt: skip
+"""Where the picture shows a broken link of the certificate; all others: at the promise."""
+
+
+def reasons(certificate: Certificate) -> tuple[tuple[str, str], ...]:
+    """Split the blocking reasons into link and words.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        The certificate; each of its reasons starts with a link and a colon.
+
+    Returns
+    -------
+    tuple of (str, str)
+        Link of the certificate (``""`` where none is named) and reason, as a sentence.
+    """
+    found = []
+    for reason in certificate.blocking_reasons:
+        link, colon, words = reason.partition(":")
+        if not colon or link not in LINKS:
+            link, words = "", reason
+        found.append((link, _as_sentence(words)))
+    return tuple(found)
+
+
+def _as_sentence(words: str) -> str:
+    words = words.strip()
+    return words[:1].upper() + words[1:] + ("" if words.endswith(".") else ".")
+
+
+def broken_links(facts: Facts) -> dict[str, str]:
+    """Say which links do not hold, by the names of :mod:`neuroveil.report.links`.
+
+    Parameters
+    ----------
+    facts : Facts
+        The certificate.
+
+    Returns
+    -------
+    dict of str to str
+        What is wrong, in words, by link: the certificate's own reasons first, then facts
+        that contradict its promise. Empty where nothing is wrong.
+    """
+    found: dict[str, str] = {}
+    for link, words in reasons(facts.certificate):
+        found.setdefault(_SHOWN_AT.get(link, "guarantee"), words)
+    for key, contradiction in _CONTRADICTIONS.items():
+        contradicted = contradiction(facts)
+        if contradicted is not None:
+            found.setdefault(key, contradicted)
+    return found
+
+
+def _adjacency(facts: Facts) -> str | None:
+    relation, stated = facts.get("adjacency.relation"), facts.figure("adjacency.factor")
+    needed = _FACTORS.get(str(relation))
+    if needed is None or stated is None or stated >= needed:
+        return None
+    return f"The factor for this comparison is {needed}, not {number(stated)}."
+
+
+def _scaling(facts: Facts) -> str | None:
+    if not facts.scaling_is_private:
+        return None
+    return "Computed from the patients themselves, outside the budget."
+
+
+def _sensitivity(facts: Facts) -> str | None:
+    stated = facts.figure("sensitivity.value")
+    factor, cap = facts.figure("adjacency.factor"), facts.figure("bound.clip_norm")
+    if stated is None or factor is None or cap is None:
+        return None
+    needed = factor * cap
+    if (facts.get("sensitivity.norm"), facts.get("bound.norm")) == ("l1", "l2"):
+        needed *= math.sqrt(facts.figure("domain.dimension") or 1)
+    if stated >= needed * (1 - _TOLERANCE):
+        return None
+    return f"The cap allows a change of {number(needed)}, not {number(stated)}."
+
+
+def _mechanism(facts: Facts) -> str | None:
+    needs, got = facts.get("mechanism.consumes_norm"), facts.get("sensitivity.norm")
+    if needs is None or got is None or needs == got:
+        return None
+    return f"This noise needs a change measured in {norm(needs)}, but was given {norm(got)}."
+
+
+def _noise(facts: Facts) -> str | None:
+    supported = facts.figure("guarantee.epsilon_supported")
+    promised = facts.figure("guarantee.epsilon_rows")
+    if supported is not None and promised is not None and supported > promised * (1 + _TOLERANCE):
+        return (
+            f"Too little: this noise supports ε = {number(supported, 4)}, not {number(promised)}."
+        )
+    if facts.get("sampler.seeded") is True:
+        return "Drawn from a seed: whoever knows the seed can take the noise off again."
+    return None
+
+
+_CONTRADICTIONS: dict[str, Callable[[Facts], str | None]] = {
+    "adjacency": _adjacency,
+    "scaling": _scaling,
+    "sensitivity": _sensitivity,
+    "mechanism": _mechanism,
+    "noise": _noise,
+}

@@ -1,0 +1,254 @@
+"""The promise in words: what it says, what it rests on, what it is worth, what it leaves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from neuroveil.report.facts import Facts, broken_links, reasons
+from neuroveil.report.text import factor, number, one_in, percent, posterior
+from neuroveil.types.certificate import Certificate
+
+_PRIORS = (0.01, 0.1, 0.5)
+_WEAK_EPSILON = 10.0
+_USELESS_EPSILON = 2.0
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a guess about one patient can become.
+
+    Parameters
+    ----------
+    before, after : float
+        Probability of the guess before the release, and the highest it can reach.
+    """
+
+    before: float
+    after: float
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Both as percentages."""
+        return percent(self.before), percent(self.after)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The promise of a certificate in words.
+
+    Parameters
+    ----------
+    holds : bool
+        Whether there is a guarantee that nothing in the certificate contradicts.
+    headline : str
+        One sentence.
+    reasons : tuple of str
+        Why there is no guarantee.
+    odds : tuple of str
+        Sentences on epsilon and delta.
+    guesses : tuple of Guess
+        Examples; empty without a guarantee.
+    """
+
+    holds: bool
+    headline: str
+    reasons: tuple[str, ...]
+    odds: tuple[str, ...]
+    guesses: tuple[Guess, ...]
+
+
+def promise(certificate: Certificate) -> Promise:
+    """Put a certificate's promise into words.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        The certificate.
+
+    Returns
+    -------
+    Promise
+        Headline, reasons, odds and examples.
+    """
+    facts = Facts(certificate)
+    epsilon, delta = facts.figure("guarantee.epsilon"), facts.figure("guarantee.delta")
+    broken = broken_links(facts)
+    if not certificate.formal_guarantee or broken or epsilon is None or delta is None:
+        return _no_promise(facts, broken)
+    headline = (
+        f"Whoever sees this table can change the odds between any two guesses about one "
+        f"patient's row by at most a factor of {factor(epsilon)} (ε = {number(epsilon)})"
+        f"{_exception(delta)}."
+    )
+    guesses = tuple(Guess(prior, posterior(prior, epsilon)) for prior in _PRIORS)
+    return Promise(True, headline, (), _odds(epsilon, delta), guesses)
+
+
+def _no_promise(facts: Facts, broken: dict[str, str]) -> Promise:
+    epsilon, delta = number(facts.get("guarantee.epsilon")), number(facts.get("guarantee.delta"))
+    why = tuple(words for _, words in reasons(facts.certificate)) or tuple(broken.values())
+    headline = (
+        f"There is no differential-privacy guarantee for this table at ε = {epsilon}, "
+        f"δ = {delta}: {_inside(why[0]) if why else 'the certificate claims none'}."
+    )
+    if facts.certificate.formal_guarantee:
+        why = ("The certificate claims a guarantee and contradicts itself.", *why)
+    return Promise(False, headline, why, (), ())
+
+
+def _inside(sentence: str) -> str:
+    """A sentence as the end of another one."""
+    words = sentence.rstrip(".")
+    return words[:1].lower() + words[1:] if words[1:2].islower() else words
+
+
+def _exception(delta: float) -> str:
+    if delta == 0:
+        return ", without exception (δ = 0)"
+    return f", apart from a slack of at most {one_in(delta)} (δ = {number(delta)})"
+
+
+def _odds(epsilon: float, delta: float) -> tuple[str, ...]:
+    before, after = Guess(0.5, posterior(0.5, epsilon)).words
+    sentences = [
+        f"Think of someone who knows everything about a patient except which of two rows is "
+        f"theirs, and who reads the whole table. ε = {number(epsilon)} means that the odds of "
+        f"that guess can rise or fall by at most a factor of {factor(epsilon)}, which is e to "
+        f"the power of ε. A guess at {before} can become at most {after}.",
+        "This holds whatever else that person knows now or learns later, and whatever is "
+        "computed from the table.",
+    ]
+    if delta == 0:
+        sentences.append("δ = 0: the bound holds without exception.")
+    else:
+        sentences.append(
+            f"δ = {number(delta)} is a slack on top: the probability of anything that may be "
+            f"seen in the table can go beyond that factor by at most {one_in(delta)}."
+        )
+    if epsilon > _WEAK_EPSILON:
+        sentences.append(
+            f"This is a weak promise: at ε = {number(epsilon)} the bound leaves room for near "
+            f"certainty. For health data values above 10 are commonly not considered enough."
+        )
+    return tuple(sentences)
+
+
+def trust(facts: Facts) -> tuple[str, ...]:
+    """Say who has to be trusted.
+
+    Parameters
+    ----------
+    facts : Facts
+        The certificate.
+
+    Returns
+    -------
+    tuple of str
+        Sentences.
+    """
+    if not facts.certificate.formal_guarantee or broken_links(facts):
+        return (
+            "Without a guarantee, everyone who may receive the table has to be trusted with it, "
+            "as with the recordings themselves.",
+        )
+    sentences = []
+    if facts.get("model.trust") == "local":
+        sentences.append(
+            "The trust model is local: each row gets its noise on its own, where the "
+            "recordings are. Nobody who receives the table has to be trusted."
+        )
+    elif facts.get("model.trust") is not None:
+        sentences.append(f"The trust model is: {facts.get('model.trust')}.")
+    if facts.get("model.who_is_trusted") is not None:
+        sentences.append(f"Who is trusted, in the certificate's words: {_trusted(facts)}")
+    if facts.get("unit.dedup") == "roster_key":
+        sentences.append(
+            "The roster is trusted to list each person once: two keys are taken to be two people."
+        )
+    return tuple(sentences)
+
+
+def _trusted(facts: Facts) -> str:
+    words = str(facts.get("model.who_is_trusted")).strip()
+    return words if words.endswith(".") else words + "."
+
+
+def cost(facts: Facts) -> tuple[str, ...]:
+    """Say what the noise leaves, from public numbers alone.
+
+    Parameters
+    ----------
+    facts : Facts
+        The certificate.
+
+    Returns
+    -------
+    tuple of str
+        Sentences; the first one is the judgement.
+    """
+    sentences = [_judgement(facts)]
+    std, typical = facts.figure("mechanism.noise_std"), typical_cell(facts)
+    if std is not None and typical:
+        sentences.append(
+            f"In a row that fills its cap, cells have a typical size of {number(typical, 3)} "
+            f"(root mean square, without unit). The noise in each cell has a standard "
+            f"deviation of {number(std, 4)}, {_times(std / typical)}."
+        )
+    correlation = facts.part("utility.predicted", "correlation")
+    snr_db = facts.part("utility.predicted", "snr_db")
+    if isinstance(correlation, int | float) and isinstance(snr_db, int | float):
+        sentences.append(
+            f"The predicted correlation between protected and true cells is "
+            f"{number(correlation, 2)} (1 would be perfect, 0 is none), and the predicted "
+            f"signal-to-noise ratio is {snr_db:.1f} dB. Both are upper ends: rows shorter than "
+            f"the cap keep less."
+        )
+    return tuple(sentences)
+
+
+def _times(ratio: float) -> str:
+    if ratio >= 1.5:
+        return f"{number(round(ratio) if ratio >= 10 else ratio, 2)} times as much"
+    return f"which is {percent(ratio)} of that" if ratio < 1 else "about as much"
+
+
+def _judgement(facts: Facts) -> str:
+    epsilon = facts.figure("guarantee.epsilon_supported") or facts.figure("guarantee.epsilon")
+    if epsilon is not None and epsilon <= _USELESS_EPSILON:
+        return (
+            "At ε = 2 or below no release of single rows is useful, and this one is not either: "
+            "do not read anything into one patient's row. Use it to test software and "
+            "procedures; for science at this ε, ask for averages over many patients, "
+            "released under the same promise."
+        )
+    correlation = facts.part("utility.predicted", "correlation")
+    if isinstance(correlation, int | float) and correlation < 0.3:
+        return (
+            "A single row remains mostly noise: do not read anything into one patient's row. "
+            "Only patterns shared by many patients can be recovered from it."
+        )
+    return (
+        "Part of the pattern of a row survives. Check on simulated data whether that is enough "
+        "for your analysis before you rely on it."
+    )
+
+
+def typical_cell(facts: Facts) -> float | None:
+    """Root mean square over the cells of a row that fills its cap, where that is known.
+
+    Parameters
+    ----------
+    facts : Facts
+        The certificate.
+
+    Returns
+    -------
+    float or None
+        Clip norm over the square root of the dimension, without unit. Under an L1 cap this
+        is an upper bound.
+    """
+    cap, dimension = facts.figure("bound.clip_norm"), facts.figure("domain.dimension")
+    if not cap or not dimension or dimension < 1:
+        return None
+    return cap / math.sqrt(dimension)
