@@ -78,9 +78,9 @@ def plain_contents(tree: dict[str, Any], options: ReadOptions) -> Parts:
     """
     all_leaves = list(leaves(tree))
     names_found = [
-        (path, names)
+        (path, texts)
         for path, node in all_leaves
-        if _is_name_key(path) and (names := as_texts(node)) is not None
+        if _is_name_key(path) and (texts := as_texts(node)) is not None
     ]
     where, matrix = _signal(all_leaves, {len(n) for _, n in names_found}, options)
     names = nearest(
@@ -177,9 +177,9 @@ def _units(
 ) -> tuple[str | None, ...]:
     """Units of the channels: one for all, or one each."""
     found = [
-        (path, units)
+        (path, texts)
         for path, node in all_leaves
-        if plain(path[-1]) in _UNIT_KEYS and (units := as_texts(node)) is not None
+        if plain(path[-1]) in _UNIT_KEYS and (texts := as_texts(node)) is not None
     ]
     stated = nearest(found, where, options, "unit")
     units: tuple[str | None, ...] = (None,) if stated is None else stated

@@ -12,10 +12,10 @@ _MICRO_TEXT = ("µ", "μ", "micro", "mikro")
 """Micro sign U+00B5, Greek mu U+03BC, and the word."""
 
 _MICRO_BYTES: tuple[bytes, ...] = (
-    b"\xc2\xb5",  # micro sign, UTF-8
-    b"\xce\xbc",  # Greek mu, UTF-8
     b"\xc3\x82\xc2\xb5",  # micro sign, UTF-8 encoded twice
     b"\xc3\x8e\xc2\xbc",  # Greek mu, UTF-8 encoded twice
+    b"\xc2\xb5",  # micro sign, UTF-8
+    b"\xce\xbc",  # Greek mu, UTF-8
     b"\x83\xca",  # Greek mu, Shift-JIS
     b"\xa6\xcc",  # Greek mu, GBK and EUC-JP
     b"\xb5",  # micro sign, Latin-1 and Windows-1252
