@@ -1,0 +1,136 @@
+"""What every row mechanism offers.
+
+A mechanism is a frozen object of public settings. Drawing and applying are separate:
+``draw`` needs the number of patients and a source of randomness but no data, ``apply`` is
+deterministic. So noise cannot depend on data, and an audit can replay the same draws on a
+neighbouring table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from neuroveil.privacy.accounting import Event
+from neuroveil.privacy.bounds import IntArray, Norm
+from neuroveil.privacy.prediction import Utility
+from neuroveil.privacy.sampling import RandomSource, SamplerFacts
+from neuroveil.types.certificate import Fact
+from neuroveil.types.recording import FloatArray
+
+
+@dataclass(frozen=True)
+class MechanismSpec:
+    """Public specification of a row mechanism.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`~neuroveil.privacy.mechanisms.registry.MECHANISM_NAMES`.
+    epsilon : float
+        Epsilon for one patient's row.
+    delta : float
+        Delta for one patient's row; 0 for mechanisms with a pure guarantee.
+    clip_norm : float
+        Largest norm of a scaled row (no unit).
+    norm : {"l2", "l1"}
+        Norm that is clipped.
+    dimension : int
+        Number of columns.
+    """
+
+    name: str
+    epsilon: float
+    delta: float
+    clip_norm: float
+    norm: Norm
+    dimension: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Draws:
+    """Randomness for a whole table, drawn without looking at it.
+
+    Parameters
+    ----------
+    integers : ndarray of int64, shape (n_patients, draws_per_row)
+        What the mechanism asked its source for. Secret: whoever knows the draws of a
+        release knows the rows.
+    sampler : SamplerFacts
+        Who drew.
+    """
+
+    integers: IntArray
+    sampler: SamplerFacts
+
+
+@dataclass(frozen=True)
+class RowGuarantee:
+    """What a mechanism promises for one patient's row under replace-one adjacency.
+
+    Parameters
+    ----------
+    variant : {"approximate_dp", "pure_dp"}
+        Kind of guarantee.
+    epsilon, delta : float
+        What was asked for.
+    epsilon_supported : float
+        The epsilon that the noise really supports at this delta.
+    proof : str
+        Theorem.
+    """
+
+    variant: Literal["approximate_dp", "pure_dp"]
+    epsilon: float
+    delta: float
+    epsilon_supported: float
+    proof: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the noise supports what was asked for."""
+        return self.epsilon_supported <= self.epsilon
+
+
+class RowMechanism(Protocol):
+    """A mechanism that randomises every patient's row on its own."""
+
+    @property
+    def spec(self) -> MechanismSpec:
+        """The public specification."""
+        ...
+
+    @property
+    def guarantee(self) -> RowGuarantee:
+        """What is promised for one row."""
+        ...
+
+    @property
+    def event(self) -> Event:
+        """What an accountant sees."""
+        ...
+
+    def facts(self) -> Mapping[str, Mapping[str, Fact]]:
+        """Links ``bound``, ``sensitivity``, ``mechanism`` and this part of ``guarantee``."""
+        ...
+
+    def predict(self) -> Utility:
+        """Predict what is left, from public numbers alone."""
+        ...
+
+    def bound(self, rows: FloatArray) -> IntArray:
+        """Clip scaled rows and put them on the grid; shape (n_patients, dimension)."""
+        ...
+
+    def to_scaled(self, rows_int: IntArray) -> FloatArray:
+        """Give grid units back on the scaled axis (no unit), without noise."""
+        ...
+
+    def draw(self, n_patients: int, source: RandomSource) -> Draws:
+        """Draw the randomness for a table, without looking at it."""
+        ...
+
+    def apply(self, rows_int: IntArray, draws: Draws) -> FloatArray:
+        """Randomise bounded rows; values on the scaled axis (no unit)."""
+        ...

@@ -1,0 +1,94 @@
+"""Draws for evaluation: what a mechanism would leave, without a release.
+
+A simulation takes a seed, spends nothing and protects nobody. It is a type of its own that
+no writer accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from neuroveil.privacy.chain import ChainInputs, build_certificate
+from neuroveil.privacy.mechanisms.registry import make_mechanism
+from neuroveil.privacy.sampling import SimulationRandomness
+from neuroveil.privacy.scaling import scale_rows
+from neuroveil.privacy.settings import ProtectSettings
+from neuroveil.privacy.validate import check_dimension
+from neuroveil.types.certificate import Certificate
+from neuroveil.types.release import Simulation
+from neuroveil.types.scaling import Scaling
+from neuroveil.types.table import FeatureTable
+
+
+def rehearse(scaling: Scaling, settings: ProtectSettings, n_patients: int) -> Certificate:
+    """Write the certificate that a simulated draw has: the whole chain, and no guarantee.
+
+    Parameters
+    ----------
+    scaling : Scaling
+        Constants of the columns.
+    settings : ProtectSettings
+        Public settings, as for a release.
+    n_patients : int
+        Roster size, public.
+
+    Returns
+    -------
+    Certificate
+        Without a guarantee, since the noise has a seed and no ledger has paid.
+
+    Raises
+    ------
+    ChainError
+        If the mechanism cannot be calibrated.
+    """
+    mechanism = make_mechanism(settings.spec(len(scaling.columns)))
+    sampler = SimulationRandomness(0).facts
+    return build_certificate(ChainInputs(settings, mechanism, scaling, n_patients, sampler, None))
+
+
+def simulate(
+    table: FeatureTable,
+    scaling: Scaling,
+    settings: ProtectSettings,
+    seed: int,
+    n_draws: int = 1,
+) -> Iterator[Simulation]:
+    """Draw what a mechanism would leave of a table, as often as asked.
+
+    Every mechanism can be simulated, the paper's under-noised Laplace included. Labels are
+    not part of a simulation.
+
+    Parameters
+    ----------
+    table : FeatureTable
+        The private table.
+    scaling : Scaling
+        Constants for exactly the table's columns.
+    settings : ProtectSettings
+        Public settings, as for a release.
+    seed : int
+        Seed of the generator; the draws of one call are independent of each other.
+    n_draws : int
+        Number of draws.
+
+    Yields
+    ------
+    Simulation
+        One draw: noisy and clipped values of shape (n_patients, n_features) in the order of
+        the table, and a certificate without guarantee.
+
+    Raises
+    ------
+    ChainError
+        If the mechanism cannot be calibrated, or the constants do not fit the table.
+    """
+    check_dimension(n_draws, "n_draws")
+    mechanism = make_mechanism(settings.spec(table.n_features))
+    rows_int = mechanism.bound(scale_rows(table, scaling))
+    source = SimulationRandomness(seed)
+    certificate = rehearse(scaling, settings, table.n_patients)
+    clipped = mechanism.to_scaled(rows_int)
+    for _ in range(n_draws):
+        draws = mechanism.draw(table.n_patients, source)
+        yield Simulation(mechanism.apply(rows_int, draws), clipped, certificate)

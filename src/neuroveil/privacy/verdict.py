@@ -1,0 +1,80 @@
+"""What a chain amounts to, in words that ``docs/certificate.md`` fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from neuroveil.privacy.mechanisms.contract import RowGuarantee
+from neuroveil.privacy.sampling import SamplerFacts
+from neuroveil.types.scaling import Scaling
+
+
+def blocking_reasons(
+    guarantee: RowGuarantee, scaling: Scaling, sampler: SamplerFacts, *, is_paid: bool
+) -> tuple[str, ...]:
+    """List the broken links, at most one reason a link, in the order of the chain.
+
+    Parameters
+    ----------
+    guarantee : RowGuarantee
+        What the row mechanism supports.
+    scaling : Scaling
+        Constants that the rows were scaled with.
+    sampler : SamplerFacts
+        Who draws.
+    is_paid : bool
+        Whether a ledger has charged the release.
+
+    Returns
+    -------
+    tuple of str
+        Each starts with the link and a colon; empty where the guarantee holds.
+    """
+    reasons = []
+    if scaling.fitted_on != "public":
+        reasons.append(
+            "preprocessing: the scaling constants were fitted on the private cohort "
+            "without a budget"
+        )
+    if not guarantee.holds:
+        supported = guarantee.epsilon_supported
+        reasons.append(
+            f"mechanism: the noise scale is {supported / guarantee.epsilon:.4g} times too small; "
+            f"as pure DP it supports epsilon = {supported:.4g}"
+        )
+    if sampler.seeded:
+        reasons.append("sampler: the noise can be drawn again from a seed")
+    if not is_paid:
+        reasons.append("composition: no ledger has paid for this draw")
+    return tuple(reasons)
+
+
+def verdict(
+    epsilon: float, delta: float, reasons: Sequence[str], unprotected: Sequence[str]
+) -> str:
+    """Say what a chain amounts to in one sentence.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Claim for the whole release.
+    reasons : sequence of str
+        Broken links.
+    unprotected : sequence of str
+        Label columns that are released as they are.
+
+    Returns
+    -------
+    str
+        Plain English.
+    """
+    claim = f"epsilon = {_plain(epsilon)}, delta = {_plain(delta)}"
+    if reasons:
+        return f"Not differentially private at {claim}. {'; '.join(reasons)}."
+    covered = f"Differentially private for every patient: {claim}."
+    return f"{covered} Not covered: {', '.join(unprotected)}." if unprotected else covered
+
+
+def _plain(value: float) -> str:
+    """Write a number so that it reads back exactly, without a trailing ``.0``."""
+    return repr(float(value)).removesuffix(".0")
