@@ -38,12 +38,12 @@ _SIGNAL_KEYS = frozenset({
 })  # fmt: skip
 _RATE_KEYS = frozenset({
     "fs", "sfreq", "srate", "samplingrate", "samplerate", "samplingfrequency", "fsample",
-    "samplingfreq", "samplefrequency", "samplefreq", "freq", "frequency", "fshz", "sfreqhz",
+    "samplingfreq", "samplefrequency", "samplefreq", "fshz", "sfreqhz",
 })  # fmt: skip
 _NAME_KEYS = frozenset({
     "chnames", "channames", "channels", "channelnames", "labels", "label", "channellabels",
     "chanlabels", "electrodes", "electrodenames", "chlabels", "channel", "channelslabels",
-    "montage", "clab", "sensors",
+    "montage", "clab", "sensors", "chans", "chan",
 })  # fmt: skip
 _NAME_PARENTS = _NAME_KEYS | {"chanlocs", "chaninfo"}
 _UNIT_KEYS = frozenset({

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import h5py
 import numpy as np
 import pytest
 import scipy.io
@@ -83,6 +84,41 @@ def test_boundaries_cut(tmp_path, read_all, eeg):
     recording, read = read_all(path)
     assert [s.n_times for s in recording.segments] == [1000, 3000, 2000]
     np.testing.assert_array_equal(read, eeg)
+
+
+def test_a_dataset_of_matlab_7_3(tmp_path, read_all, eeg):
+    """Struct arrays are groups of references there, and matrices stand columns first."""
+    path = tmp_path / "a.set"
+    with h5py.File(path, "w") as file:
+        root = file.create_group("EEG")
+        root.attrs["MATLAB_class"] = np.bytes_("struct")
+
+        def put(group, name, values, kind="double"):
+            item = group.create_dataset(name, data=values)
+            item.attrs["MATLAB_class"] = np.bytes_(kind)
+            return item
+
+        def put_fields(group, name, items):
+            cells = np.array([[item.ref] for item in items], dtype=h5py.ref_dtype)
+            group.create_dataset(name, data=cells)
+
+        put(root, "data", eeg.T, "single")
+        for name, value in {"srate": 250.0, "nbchan": 3.0, "pnts": N_TIMES, "trials": 1.0}.items():
+            put(root, name, np.array([[float(value)]]))
+        references = file.create_group("#refs#")
+        text = {
+            word: put(references, word, np.array([[ord(c)] for c in word], np.uint16), "char")
+            for word in ("Fp1", "T3", "ECG", "boundary")
+        }
+        put_fields(root.create_group("chanlocs"), "labels", [text[n] for n in ("Fp1", "T3", "ECG")])
+        event = root.create_group("event")
+        put_fields(event, "type", [text["boundary"]] * 2)
+        times = [put(references, f"t{i}", np.array([[t]])) for i, t in enumerate((10.5, 5000.5))]
+        put_fields(event, "latency", times)
+    recording, read = read_all(path)
+    assert recording.ch_names == ("Fp1", "T7")
+    assert [s.n_times for s in recording.segments] == [10, 4990, 1000]
+    np.testing.assert_array_equal(read, eeg[:2])
 
 
 def test_a_struct_that_contradicts_itself(tmp_path, read_all, eeg):
