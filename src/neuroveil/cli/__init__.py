@@ -1,1 +1,24 @@
+"""The command line: parse, call one public function, render."""
 
+from __future__ import annotations
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("init", "Write a commented study file to start from."),
+    "check": ("check", "Say what would be used and what is wrong; writes nothing."),
+    "extract": ("extract", "Recordings to the private feature table; goes on where it stopped."),
+    "release": ("release", "Spend budget and write a protected table with its certificate."),
+    "verify": ("verify", "Re-derive a certificate or a claim, and check a release's files."),
+    "report": ("report", "One HTML page about a release; internal or public."),
+    "ledger": ("ledger", "Set, show and check the privacy budget."),
+    "reference": ("reference", "List the public scaling constants, or build your own."),
+    "simulate": ("simulate", "Write a made-up cohort of real EDF+ files."),
+    "demo": ("demo", "The whole job on a made-up cohort."),
+}
+"""Module below ``neuroveil.cli.commands`` and one line of help, by command name."""
+
+
+def main() -> None:
+    """Run the command line and leave the process with the right exit code."""
+    from neuroveil.cli.app import run
+
+    raise SystemExit(run())

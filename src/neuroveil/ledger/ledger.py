@@ -10,6 +10,7 @@ from pathlib import Path
 
 from neuroveil.errors import BudgetError
 from neuroveil.ledger.entries import GENESIS_HASH, Entry, check_chain, spend_entry
+from neuroveil.ledger.limit import check_limit
 from neuroveil.ledger.store import append, create_schema, open_engine, read_all, refused_clearly
 from neuroveil.types.charge import _SEAL, Charge, ChargeRequest
 
@@ -104,16 +105,7 @@ class Ledger:
         BudgetError
             If a ledger is there already, or the limit makes no sense.
         """
-        if epsilon <= 0 or not 0 <= delta < 1:
-            raise BudgetError(
-                "ledger limit", "epsilon above 0 and delta from 0 to below 1", "another limit",
-                "Choose the budget with your data-protection officer.",
-            )  # fmt: skip
-        if path.exists():
-            raise BudgetError(
-                "ledger", "no file yet", "an existing one",
-                "A limit that was set stays set. Use the existing ledger.",
-            )  # fmt: skip
+        check_limit(path, float(epsilon), float(delta))
         path.parent.mkdir(parents=True, exist_ok=True)
         # Built aside and renamed, so that a crash never leaves a ledger without a limit.
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")

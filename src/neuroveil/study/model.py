@@ -19,7 +19,9 @@ from neuroveil.types.catalogue import FEATURE_NAMES, STANDARD_CHANNELS
 
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]
+Unit = Literal["V", "mV", "uV", "nV"]
 Names = Annotated[tuple[Text, ...], Strict(False)]  # a TOML array is a list
 
 
@@ -95,7 +97,9 @@ class InputSettings(Section):
     participants: str | None = None
     patients: Names | None = None
     sessions: Names | None = None
-    unit: Literal["V", "mV", "uV", "nV"] | None = None
+    unit: Unit | None = None
+    unit_override: Unit | None = None
+    file_channels: Names = ()
     sfreq_hz: PositiveFloat | None = None
     population: Literal["adults", "children", "elderly", "sleep", "mixed"] | None = None
 
@@ -151,7 +155,9 @@ class RejectionOptions(Section):
     enabled: bool = True
     amplitude_uv: PositiveFloat | None = None
     flat_uv: PositiveFloat | None = None
-    bad_channel_fraction: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    clipping_fraction: Fraction | None = None
+    bad_channel_fraction: Fraction | None = None
+    bad_window_fraction: Fraction | None = None
 
 
 class SignalOptions(Section):

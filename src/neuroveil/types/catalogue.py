@@ -130,3 +130,20 @@ def columns_for(channels: tuple[str, ...], features: tuple[str, ...]) -> tuple[C
         ``len(channels) * len(features)`` columns; the feature index runs fastest.
     """
     return tuple(Column(channel, feature) for channel in channels for feature in features)
+
+
+def column_from_name(name: str) -> Column | None:
+    """Read a column name back.
+
+    Parameters
+    ----------
+    name : str
+        For example ``"Fp1__alpha_power"``.
+
+    Returns
+    -------
+    Column or None
+        None where the name is not of this form.
+    """
+    channel, separator, feature = name.rpartition("__")
+    return Column(channel, feature) if separator and channel and feature in _BY_NAME else None

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from neuroveil.errors import CertificateError
+
 Status = Literal["proven", "measured", "assumed"]
 
 SCHEMA = "neuroveil-certificate"
@@ -198,3 +200,49 @@ class Certificate:
             "previous_hash": self.previous_hash,
             "signature": None,
         }
+
+
+def certificate_from_json(document: Any) -> Certificate:
+    """Read a certificate back from plain data, without judging it.
+
+    Parameters
+    ----------
+    document : JSON value
+        As written by :meth:`Certificate.to_json`.
+
+    Returns
+    -------
+    Certificate
+        For rendering; :func:`neuroveil.privacy.verify.verify` judges.
+
+    Raises
+    ------
+    CertificateError
+        If it is not a certificate of this version.
+    """
+    try:
+        if (document["schema"], document["schema_version"]) != (SCHEMA, SCHEMA_VERSION):
+            raise KeyError
+        chain = {
+            str(link): {
+                str(name): Fact(
+                    fact["value"], fact["status"], fact["source"], fact["formula"],
+                    tuple(fact["rests_on"]),
+                )
+                for name, fact in facts.items()
+            }
+            for link, facts in document["chain"].items()
+        }  # fmt: skip
+        return Certificate(
+            formal_guarantee=document["formal_guarantee"],
+            verdict=document["verdict"],
+            blocking_reasons=tuple(document["blocking_reasons"]),
+            chain=chain,
+            release=dict(document["release"]),
+            previous_hash=document["previous_hash"],
+        )
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise CertificateError(
+            "certificate", f"a {SCHEMA} of version {SCHEMA_VERSION}", "something else",
+            "Name a release folder, or the certificate.json in it.",
+        ) from None  # fmt: skip

@@ -1,0 +1,81 @@
+"""Arguments that several commands take, and the study made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from neuroveil.study import Study
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def study_arguments(function: Command) -> Command:
+    """Give a command STUDY, and the BIDS-App form BIDS_DIR OUT_DIR group.
+
+    Parameters
+    ----------
+    function : callable
+        A click command function.
+
+    Returns
+    -------
+    callable
+        The same with arguments ``study``, ``out_dir`` and ``level``.
+    """
+    for argument in (
+        click.argument("level", required=False, type=click.Choice(["group"])),
+        click.argument("out_dir", required=False, type=click.Path(path_type=Path)),
+        click.argument("study", type=click.Path(path_type=Path), default="study.toml"),
+    ):
+        function = argument(function)
+    return function
+
+
+def workers_option(function: Command) -> Command:
+    """Give a command ``--workers``.
+
+    Parameters
+    ----------
+    function : callable
+        A click command function.
+
+    Returns
+    -------
+    callable
+        The same with an option ``workers``.
+    """
+    option = click.option(
+        "--workers", type=click.IntRange(min=1), default=None,
+        help="Processes for reading recordings.  [default: all cores]",
+    )  # fmt: skip
+    return option(function)
+
+
+def load(study: Path, out_dir: Path | None, overrides: dict[str, Any]) -> Study:
+    """Load a study file, or make the default study of a BIDS folder.
+
+    Parameters
+    ----------
+    study : Path
+        Study file, folder with a ``study.toml``, or BIDS folder.
+    out_dir : Path or None
+        Output folder of a BIDS-App style call.
+    overrides : dict
+        Settings by dotted name; None values are left out.
+
+    Returns
+    -------
+    Study
+        Checked settings.
+    """
+    from neuroveil.study import load_study, study_for_bids
+
+    chosen = {name: value for name, value in overrides.items() if value is not None}
+    if out_dir is not None:
+        return study_for_bids(study, out_dir, chosen)
+    return load_study(study, chosen)

@@ -1,0 +1,66 @@
+"""``neuroveil check``: what would be used and what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from neuroveil.cli.arguments import load, study_arguments
+from neuroveil.cli.face import Face, common_options
+
+if TYPE_CHECKING:
+    from neuroveil.pipeline.check import CheckReport
+
+BAD_DATA = 3
+
+
+@click.command()
+@study_arguments
+@common_options
+def command(face: Face, study: Path, out_dir: Path | None, level: str | None) -> int:
+    """Check a study without reading a signal, spending budget or writing anything."""
+    from neuroveil.pipeline.check import check_study
+
+    settings = load(study, out_dir, {})
+    with face.progress() as progress:
+        report = check_study(settings, progress)
+    code = BAD_DATA if report.n_usable == 0 else 0
+    face.result({**asdict(report), "exit_code": code}, "\n".join(_lines(report)))
+    return code
+
+
+def _lines(report: CheckReport) -> list[str]:
+    lines = [
+        f"{report.n_patients} patients, {report.n_usable} of {report.n_recordings} recordings "
+        f"usable, {report.hours:.1f} hours.",
+    ]
+    if report.n_patients_without_recording:
+        lines.append(
+            f"{report.n_patients_without_recording} patients have no recording; they stay on "
+            "the roster and get the public fallback row."
+        )
+    counts = {"formats": report.formats, "sampling rates (Hz)": report.sampling_rates}
+    for what, by in counts.items():
+        lines.append(f"{what}: " + ", ".join(f"{key} ({n})" for key, n in sorted(by.items())))
+    for problem in report.problems:
+        kind = "CANNOT USE" if problem.blocking else "note"
+        lines.append(f"{kind:>10}  {problem.n_recordings:>5} x {problem.what} {problem.remedy}")
+    lines += [f"   warning  {text}" for text in report.warnings]
+    lines.append(_outlook(report.release))
+    return lines
+
+
+def _outlook(release: dict[str, object]) -> str:
+    spends, left = release.get("spends"), release.get("left")
+    text = "A release would"
+    if isinstance(spends, dict):
+        text += f" spend epsilon = {spends['epsilon']:g}, delta = {spends['delta']:g}"
+        if isinstance(left, dict):
+            text += f" of epsilon = {left['epsilon']:g}, delta = {left['delta']:g} left"
+    if "refused" in release:
+        joint = "; it would" if isinstance(spends, dict) else ""
+        return f"{text}{joint} be refused: {release['refused']}"
+    return text + "."

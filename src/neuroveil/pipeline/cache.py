@@ -1,0 +1,167 @@
+"""Per-recording cache: a second run only does what changed.
+
+File names are keyed digests, so that neither a name nor a guessable digest of private
+input stands in the file system.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from neuroveil.types.recording import QualityFinding, RecordingFeatures
+
+KEY_FILE = "cache.key"
+_BLOCK_BYTES = 1 << 20
+
+
+def private_folder(folder: Path) -> Path:
+    """Make a folder that only its owner can open.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder to make, with its parents.
+
+    Returns
+    -------
+    Path
+        The same folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return folder
+
+
+def cache_key(folder: Path) -> bytes:
+    """Load the site's cache key, or draw one on first use.
+
+    Parameters
+    ----------
+    folder : Path
+        Internal cache folder.
+
+    Returns
+    -------
+    bytes
+        32 secret bytes.
+    """
+    file = private_folder(folder) / KEY_FILE
+    draft = folder / f".{KEY_FILE}.{secrets.token_hex(8)}"
+    if not file.exists():
+        draft.touch(mode=0o600)
+        draft.write_bytes(secrets.token_bytes(32))
+        try:
+            os.link(draft, file)  # never replaces the key of a run that was faster
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            draft.replace(file)
+        draft.unlink(missing_ok=True)
+    return file.read_bytes()
+
+
+def keyed_digest(key: bytes, recording: Path, settings_digest: str) -> str:
+    """Digest a recording's bytes together with the settings it is read with.
+
+    Parameters
+    ----------
+    key : bytes
+        From :func:`cache_key`.
+    recording : Path
+        The recording; files beside it with the same stem (``.eeg``, ``.fdt``, …) count too.
+    settings_digest : str
+        Digest of everything else that the features depend on.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    """
+    state = hashlib.blake2b(settings_digest.encode(), key=key, digest_size=32)
+    for part in _parts(recording):
+        state.update(f"|{part.suffix.lower()}|{part.stat().st_size}|".encode())
+        with part.open("rb") as stream:
+            while block := stream.read(_BLOCK_BYTES):
+                state.update(block)
+    return state.hexdigest()
+
+
+_COMPANIONS = {".vhdr": (".eeg", ".dat", ".vmrk"), ".set": (".fdt",)}
+
+
+def _parts(recording: Path) -> list[Path]:
+    companions = _COMPANIONS.get(recording.suffix.lower(), ())
+    beside = (recording.with_suffix(suffix) for suffix in companions)
+    return [recording, *(part for part in beside if part.is_file())]
+
+
+def write_features(file: Path, features: RecordingFeatures) -> None:
+    """Write one recording's result, so that it is there whole or not at all.
+
+    Parameters
+    ----------
+    file : Path
+        Target in the cache folder.
+    features : RecordingFeatures
+        The result.
+    """
+    header = {
+        "ch_names": features.ch_names,
+        "features": features.features,
+        "n_windows": features.n_windows,
+        "n_windows_kept": features.n_windows_kept,
+        "seconds": features.seconds,
+        "findings": [asdict(finding) for finding in features.findings],
+    }
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    with draft.open("wb") as stream:
+        np.savez(
+            stream,
+            header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
+            sums=features.sums,
+            counts=features.counts,
+        )
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(file)
+
+
+def read_features(file: Path) -> RecordingFeatures | None:
+    """Read one recording's result back.
+
+    Parameters
+    ----------
+    file : Path
+        File in the cache folder.
+
+    Returns
+    -------
+    RecordingFeatures or None
+        None where the file is absent or damaged; the recording is then done again.
+    """
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            header = json.loads(stored["header"].tobytes())
+            sums, counts = stored["sums"], stored["counts"]
+        findings = tuple(QualityFinding(**finding) for finding in header["findings"])
+        return RecordingFeatures(
+            ch_names=tuple(header["ch_names"]), features=tuple(header["features"]),
+            sums=sums, counts=counts, n_windows=header["n_windows"],
+            n_windows_kept=header["n_windows_kept"], seconds=header["seconds"],
+            findings=findings,
+        )  # fmt: skip
+    except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile):
+        return None

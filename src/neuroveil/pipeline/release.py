@@ -1,0 +1,223 @@
+"""Release a study: fix n, extract, check everything, spend, protect, write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroveil.errors import BudgetError, StudyError, StudyMistake
+from neuroveil.ledger import Ledger
+from neuroveil.pipeline.budget import open_ledger
+from neuroveil.pipeline.extract import Extraction, extract_study
+from neuroveil.pipeline.pool import Progress, no_progress
+from neuroveil.pipeline.promise import (
+    named_reference,
+    protect_settings,
+    study_scaling,
+    with_public_categories,
+)
+from neuroveil.pipeline.release_folder import check_target, write_release
+from neuroveil.pipeline.settings import find_roster, study_columns
+from neuroveil.privacy import ProtectSettings, charge_request, check_release, protect
+from neuroveil.study import Study
+from neuroveil.types.certificate import Certificate
+from neuroveil.types.charge import ChargeRequest
+from neuroveil.types.scaling import Scaling
+from neuroveil.types.table import FeatureTable
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a release would spend and promise. Computed without any signal.
+
+    Parameters
+    ----------
+    request : ChargeRequest
+        What would be charged.
+    settings : ProtectSettings
+        The promise.
+    n_patients : int
+        Roster size.
+    """
+
+    request: ChargeRequest
+    settings: ProtectSettings
+    n_patients: int
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """A finished release.
+
+    Parameters
+    ----------
+    folder : Path
+        The release folder.
+    certificate : Certificate
+        As written.
+    extraction : Extraction
+        Internal: what the rows rest on.
+    scaling : Scaling
+        The constants that were used.
+    settings : ProtectSettings
+        The promise.
+    """
+
+    folder: Path
+    certificate: Certificate
+    extraction: Extraction
+    scaling: Scaling
+    settings: ProtectSettings
+
+
+def preview_release(study: Study) -> Preview:
+    """Work out what a release would spend, from the study and the roster alone.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+
+    Returns
+    -------
+    Preview
+        Nothing was read from a signal, and nothing was spent.
+
+    Raises
+    ------
+    StudyError
+        If epsilon is missing, or delta is too large for this roster.
+    ChainError
+        If the promise could not be kept by the mechanism.
+    """
+    n_patients = find_roster(study).n_patients
+    check_delta(study, n_patients)
+    settings = protect_settings(study)
+    if study.reference.scaling == "public_reference":
+        named_reference(study)  # refused here rather than after hours of extraction
+    request = charge_request(settings, study_columns(study), n_patients)
+    return Preview(request, settings, n_patients)
+
+
+def check_delta(study: Study, n_patients: int) -> None:
+    """Refuse a delta that is large for the roster, unless it is justified in writing.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+    n_patients : int
+        Roster size.
+
+    Raises
+    ------
+    StudyError
+        If delta exceeds min(1/n², 1e-5) without ``privacy.delta_justification``.
+    """
+    largest = min(1.0 / max(n_patients, 1) ** 2, 1e-5)
+    if study.privacy.row_delta > largest and study.privacy.delta_justification is None:
+        raise StudyError([StudyMistake(
+            "privacy.delta", f"at most {largest:.3g} for {n_patients} patients",
+            f"{study.privacy.row_delta:g}",
+            "Make delta smaller, or write down why in privacy.delta_justification.",
+        )])  # fmt: skip
+
+
+def release_study(
+    study: Study,
+    target: Path | None = None,
+    n_workers: int | None = None,
+    progress: Progress = no_progress,
+) -> Released:
+    """Make a release: spends budget and writes a folder that may be shared.
+
+    Everything that can be refused is refused before the ledger is charged. From then on
+    the budget is spent, whatever happens.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+    target : Path, optional
+        Release folder; default: the study's.
+    n_workers : int, optional
+        Processes for extraction; default: all cores.
+    progress : callable
+        Called with (done, total, what).
+
+    Returns
+    -------
+    Released
+        The folder and its certificate.
+
+    Raises
+    ------
+    NeuroveilError
+        If anything stands against the release.
+    """
+    target = target or study.path(study.output.release)
+    check_target(target)
+    preview = preview_release(study)
+    ledger = open_ledger(study)
+    require_room(ledger, preview.request)
+    extraction = extract_study(study, n_workers, progress)
+    require_data(extraction.table)
+    scaling = study_scaling(study, extraction.table)
+    table = with_public_categories(study, extraction.table)
+    check_release(table, scaling, preview.settings)
+    check_target(target)
+    charge = ledger.reserve(preview.request)
+    progress(0, 1, "drawing noise")
+    release = protect(table, scaling, preview.settings, charge)
+    certificate = write_release(release, target)
+    progress(1, 1, "drawing noise")
+    return Released(target, certificate, extraction, scaling, preview.settings)
+
+
+def require_room(ledger: Ledger, request: ChargeRequest) -> None:
+    """Refuse early where the ledger has no room; the charge itself checks again.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The study's ledger.
+    request : ChargeRequest
+        What would be spent.
+
+    Raises
+    ------
+    BudgetError
+        If it would not fit.
+    """
+    state = ledger.state()
+    if not state.allows(request.epsilon, request.delta):
+        raise BudgetError(
+            "budget",
+            f"room for epsilon = {float(request.epsilon):g}, delta = {float(request.delta):g}",
+            f"epsilon = {float(state.remaining[0]):g}, "
+            f"delta = {float(state.remaining[1]):g} left",
+            "Nothing was released or spent. Ask for less, or stop here.",
+        )  # fmt: skip
+
+
+def require_data(table: FeatureTable) -> None:
+    """Refuse to spend budget on a cohort without a single usable recording.
+
+    Whether *any* patient has data is the only thing that is asked, and the answer
+    reaches only the person who runs the release.
+
+    Parameters
+    ----------
+    table : FeatureTable
+        The private table.
+
+    Raises
+    ------
+    StudyError
+        If every cell is missing.
+    """
+    if not table.n_windows.any():
+        raise StudyError([StudyMistake(
+            "input", "at least one usable recording", "none",
+            "Run `neuroveil extract` and look at the list of problems that it writes.",
+        )])  # fmt: skip

@@ -1,0 +1,253 @@
+"""Pages about a release: the public one from its certificate, the internal one measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from neuroveil.errors import CertificateError
+from neuroveil.evaluate import intrinsic_utility
+from neuroveil.pipeline.cache import private_folder
+from neuroveil.pipeline.extract import Extraction, extract_study
+from neuroveil.pipeline.internal_files import write_json, write_text
+from neuroveil.pipeline.pool import Progress, no_progress
+from neuroveil.pipeline.promise import protect_settings, study_scaling
+from neuroveil.pipeline.release import Released
+from neuroveil.pipeline.settings import study_columns
+from neuroveil.privacy import ProtectSettings, make_mechanism, scale_rows
+from neuroveil.report import internal_report, public_report
+from neuroveil.study import Study
+from neuroveil.types.catalogue import Column, column_from_name
+from neuroveil.types.certificate import Certificate, certificate_from_json
+from neuroveil.types.scaling import Scaling
+from neuroveil.types.table import FeatureTable
+from neuroveil.types.utility import ExtractionSummary, UtilityResult, count_findings
+
+_EVALUATION_SEED = 20260910
+_LARGEST_JSON_BYTES = 10 << 20
+
+
+def measure_utility(
+    table: FeatureTable,
+    scaling: Scaling,
+    settings: ProtectSettings,
+    n_draws: int,
+    progress: Progress = no_progress,
+) -> UtilityResult:
+    """Measure what noise leaves of a table, over simulated draws. Internal.
+
+    Parameters
+    ----------
+    table : FeatureTable
+        The private table.
+    scaling : Scaling
+        Its constants.
+    settings : ProtectSettings
+        The promise.
+    n_draws : int
+        Draws of noise, at least 20; none of them is the released one.
+    progress : callable
+        Called with (done, total, what).
+
+    Returns
+    -------
+    UtilityResult
+        Means with 95 % intervals.
+    """
+    mechanism = make_mechanism(settings.spec(table.n_features))
+    return intrinsic_utility(
+        scale_rows(table, scaling),
+        mechanism,
+        scaling,
+        n_draws=n_draws,
+        seed=_EVALUATION_SEED,
+        progress=_named(progress, "measuring what is left"),
+    )
+
+
+def write_internal_report(
+    study: Study, released: Released, n_draws: int, progress: Progress = no_progress
+) -> tuple[Path, UtilityResult]:
+    """Write the internal page and its figures beside the private table.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+    released : Released
+        The release that was just made.
+    n_draws : int
+        Draws of noise, at least 20.
+    progress : callable
+        Called with (done, total, what).
+
+    Returns
+    -------
+    Path
+        The page.
+    UtilityResult
+        The figures in it. Internal.
+    """
+    extraction = released.extraction
+    utility = measure_utility(
+        extraction.table, released.scaling, released.settings, n_draws, progress
+    )
+    page = internal_report(
+        released.certificate, extraction.table.columns, utility, summarise(extraction)
+    )
+    folder = private_folder(study.path(study.output.internal))
+    write_text(folder / "report.html", page)
+    write_json(folder / "utility.json", utility.to_json())
+    return folder / "report.html", utility
+
+
+def render_public_report(release: Path) -> str:
+    """Draw the public page from a certificate alone.
+
+    Parameters
+    ----------
+    release : Path
+        Release folder, or its ``certificate.json``.
+
+    Returns
+    -------
+    str
+        HTML; the same bytes that the release folder holds.
+
+    Raises
+    ------
+    CertificateError
+        If there is no readable certificate and dictionary.
+    """
+    return public_report(*read_release(release))
+
+
+def render_internal_report(
+    study: Study,
+    release: Path,
+    n_draws: int,
+    n_workers: int | None = None,
+    progress: Progress = no_progress,
+) -> str:
+    """Measure utility again and draw the internal page of an earlier release.
+
+    Parameters
+    ----------
+    study : Study
+        The study that the release was made from.
+    release : Path
+        Release folder, or its ``certificate.json``.
+    n_draws : int
+        Draws of noise, at least 20.
+    n_workers : int, optional
+        Processes for extraction.
+    progress : callable
+        Called with (done, total, what).
+
+    Returns
+    -------
+    str
+        HTML, marked internal.
+
+    Raises
+    ------
+    CertificateError
+        If the release was made from another study.
+    """
+    certificate, columns = read_release(release)
+    if columns != study_columns(study):
+        raise CertificateError(
+            "study", "the study that the release was made from", "one with other columns",
+            "Name the study file of this release.",
+        )  # fmt: skip
+    extraction = extract_study(study, n_workers, progress)
+    settings = protect_settings(_with_promise_of(certificate, study))
+    scaling = study_scaling(study, extraction.table)
+    utility = measure_utility(extraction.table, scaling, settings, n_draws, progress)
+    return internal_report(certificate, columns, utility, summarise(extraction))
+
+
+def read_release(release: Path) -> tuple[Certificate, tuple[Column, ...]]:
+    """Read certificate and feature columns of a release folder.
+
+    Parameters
+    ----------
+    release : Path
+        Release folder, or its ``certificate.json``.
+
+    Returns
+    -------
+    Certificate
+        Not judged; see ``neuroveil verify``.
+    tuple of Column
+        The feature columns, in order.
+
+    Raises
+    ------
+    CertificateError
+        If either cannot be read.
+    """
+    folder = release if release.is_dir() else release.parent
+    file = folder / "certificate.json" if release.is_dir() else release
+    certificate = certificate_from_json(_read_json(file, "certificate"))
+    dictionary = _read_json(folder / "table.json", "data dictionary")
+    names = dictionary.get("Columns") if isinstance(dictionary, dict) else None
+    columns = [column_from_name(name) for name in names or ()]
+    return certificate, tuple(column for column in columns if column is not None)
+
+
+def summarise(extraction: Extraction) -> ExtractionSummary:
+    """Count what an extraction rests on, for the internal page.
+
+    Parameters
+    ----------
+    extraction : Extraction
+        From :func:`neuroveil.pipeline.extract.extract_study`.
+
+    Returns
+    -------
+    ExtractionSummary
+        Internal.
+    """
+    table = extraction.table
+    return ExtractionSummary(
+        n_patients=table.n_patients,
+        n_recordings=extraction.n_recordings,
+        n_fallback_rows=extraction.n_patients_without_data,
+        n_windows=extraction.n_windows,
+        n_windows_kept=extraction.n_windows_kept,
+        n_cells=table.n_patients * table.n_features,
+        n_missing_cells=extraction.n_missing_cells,
+        seconds=float(table.seconds.sum()),
+        findings=count_findings(extraction.findings),
+    )
+
+
+def _with_promise_of(certificate: Certificate, study: Study) -> Study:
+    """Measure at the epsilon that was released, also where --epsilon overrode the study."""
+    promise = {
+        "epsilon": certificate.value("guarantee.epsilon_rows"),
+        "delta": certificate.value("guarantee.delta"),
+        "mechanism": certificate.value("mechanism.name"),
+        "clip_norm": certificate.value("bound.clip_norm"),
+        "norm": certificate.value("bound.norm"),
+    }
+    return study.model_copy(update={"privacy": study.privacy.model_copy(update=promise)})
+
+
+def _named(progress: Progress, what: str) -> Callable[[int, int], None]:
+    return lambda done, total: progress(done, total, what)
+
+
+def _read_json(file: Path, role: str) -> Any:
+    try:
+        if file.stat().st_size > _LARGEST_JSON_BYTES:
+            raise ValueError
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise CertificateError(
+            role, "a readable JSON file in the release folder", "none",
+            "Name a folder that `neuroveil release` wrote.",
+        ) from None  # fmt: skip

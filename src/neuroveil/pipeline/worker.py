@@ -1,0 +1,109 @@
+"""What a worker process does: one recording in, one cache file out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroveil.errors import RecordingError, StudyError
+from neuroveil.pipeline.cache import write_features
+from neuroveil.recordings import ReadOptions, opened_recording
+from neuroveil.signal import SignalSettings, extract_features
+from neuroveil.types.recording import RecordingFeatures
+
+
+@dataclass(frozen=True)
+class Task:
+    """One recording to do.
+
+    Parameters
+    ----------
+    number : int
+        Position among all recordings of the study, from 1.
+    path : Path
+        The recording. Private.
+    target : Path
+        Cache file to write.
+    options : ReadOptions
+        How to read it.
+    settings : SignalSettings
+        How to take features from it.
+    """
+
+    number: int
+    path: Path
+    target: Path
+    options: ReadOptions
+    settings: SignalSettings
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended.
+
+    Parameters
+    ----------
+    number : int
+        The task's number.
+    error : RecordingError, optional
+        Why the recording cannot be used, or None where it is done.
+    """
+
+    number: int
+    error: RecordingError | None = None
+
+
+def run_task(task: Task) -> Outcome:
+    """Read a recording, take its features and write them to the cache.
+
+    Parameters
+    ----------
+    task : Task
+        What to do.
+
+    Returns
+    -------
+    Outcome
+        Also for a file that cannot be read: one file never ends a cohort.
+    """
+    try:
+        write_features(task.target, recording_features(task))
+    except RecordingError as error:
+        return Outcome(task.number, error)
+    except StudyError:
+        raise  # a mistake in the settings is the same for every file
+    except MemoryError:
+        return Outcome(task.number, _unreadable(task, "more data than this machine holds"))
+    except Exception as error:  # a reader's own failure is one bad file
+        return Outcome(task.number, _unreadable(task, f"a reader failure ({type(error).__name__})"))
+    return Outcome(task.number)
+
+
+def recording_features(task: Task) -> RecordingFeatures:
+    """Read a recording and take its features.
+
+    Parameters
+    ----------
+    task : Task
+        What to do; its target is not written.
+
+    Returns
+    -------
+    RecordingFeatures
+        Sums and counts over windows.
+
+    Raises
+    ------
+    RecordingError
+        If the recording cannot be used.
+    """
+    with opened_recording(task.path, task.options) as recording:
+        return extract_features(recording, task.settings)
+
+
+def _unreadable(task: Task, found: str) -> RecordingError:
+    # The reader's own message may quote file names or header text, so it is not repeated.
+    return RecordingError(
+        task.options.role, "a recording that can be read", found,
+        "Export the recording again, or take it off the roster's file list.",
+    )  # fmt: skip
