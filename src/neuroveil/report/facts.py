@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from neuroveil.report.text import norm, number
@@ -116,6 +116,34 @@ def reasons(certificate: Certificate) -> tuple[tuple[str, str], ...]:
             link, words = "", reason
         found.append((link, _as_sentence(words)))
     return tuple(found)
+
+
+_NOT_YET = {"sampler", "composition"}
+"""Links that a rehearsal leaves open on purpose: simulated noise, and nothing paid."""
+
+
+def as_planned(certificate: Certificate) -> Certificate:
+    """Give the certificate that a rehearsed release would have.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of a rehearsal.
+
+    Returns
+    -------
+    Certificate
+        With a guarantee, where only simulated noise and the missing payment stand against
+        it; unchanged where anything else does.
+    """
+    links = {link for link, _ in reasons(certificate)}
+    if certificate.formal_guarantee or not links or not links <= _NOT_YET:
+        return certificate
+    sampler = dict(certificate.chain.get("sampler", {}))
+    if "seeded" in sampler:
+        sampler["seeded"] = replace(sampler["seeded"], value=False)
+    chain = {**certificate.chain, "sampler": sampler}
+    return replace(certificate, formal_guarantee=True, blocking_reasons=(), chain=chain)
 
 
 def _as_sentence(words: str) -> str:

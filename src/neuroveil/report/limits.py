@@ -101,7 +101,9 @@ def _groups(facts: Facts) -> Limit:
 
 def _further(facts: Facts) -> Limit:
     left = facts.part("composition.remaining", "epsilon")
-    room = f" Of the site's budget ε = {number(left)} is left." if left is not None else ""
+    room = ""
+    if isinstance(left, int | float) and left >= 0:
+        room = f" Of the site's budget ε = {number(left)} is left."
     return Limit(
         "Other releases",
         f"Every further release about the same patients adds its ε to this one.{room} Releases "
@@ -119,14 +121,20 @@ def _elsewhere() -> Limit:
 
 def _reference(facts: Facts) -> list[Limit]:
     params = facts.part("preprocessing.scaling", "params")
-    if _SEVEN_ADULTS not in str(params):
-        return []
-    return [Limit(
-        "Fit of the public constants",
-        "The public constants come from recordings of seven healthy young adults. They fit "
-        "children, elderly people, sleep and severe illness less well; that costs usefulness, "
-        "never privacy.",
-    )]  # fmt: skip
+    sentences = []
+    if _SEVEN_ADULTS in str(params):
+        sentences.append(
+            "The public constants come from recordings of seven healthy young adults. They fit "
+            "children, elderly people, sleep and severe illness less well; that costs "
+            "usefulness, never privacy."
+        )
+    outside = params.get("n_fallback_columns") if isinstance(params, dict) else None
+    if outside:
+        sentences.append(
+            f"{number(outside)} columns are not covered by these recordings and take general "
+            f"constants instead."
+        )
+    return [Limit("Fit of the public constants", " ".join(sentences))] if sentences else []
 
 
 CHECKING: tuple[str, ...] = (

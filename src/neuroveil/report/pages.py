@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neuroveil.errors import CertificateError
-from neuroveil.report.facts import Facts
+from neuroveil.report.facts import Facts, as_planned
 from neuroveil.report.limits import CHECKING, GLOSSARY, not_protected
 from neuroveil.report.links import chain_links
 from neuroveil.report.measured import input_parts, measured_parts
@@ -110,16 +110,19 @@ def rehearsal_report(
     CertificateError
         If the columns are not those of the certificate.
     """
+    parts = _common_parts(certificate, columns, planned=as_planned(certificate))
     return render("page.html.j2", {
-        **_common_parts(certificate, columns),
-        **(measured_parts(utility) if utility is not None else {}),
+        **parts, **(measured_parts(utility) if utility is not None else {}),
         "kind": "rehearsal", "title": "Privacy report of a rehearsal",
         "subtitle": "What a release with these settings would look like.",
     })  # fmt: skip
 
 
-def _common_parts(certificate: Certificate, columns: tuple[Column, ...]) -> dict[str, Any]:
-    facts = Facts(certificate)
+def _common_parts(
+    certificate: Certificate, columns: tuple[Column, ...], planned: Certificate | None = None
+) -> dict[str, Any]:
+    """What all pages share; of a rehearsal the words are those of the planned release."""
+    facts = Facts(planned or certificate)
     names = digest(canonical_json([column.name for column in columns]))
     if facts.get("domain.columns_digest") != names:
         raise CertificateError(
@@ -129,7 +132,7 @@ def _common_parts(certificate: Certificate, columns: tuple[Column, ...]) -> dict
     links = chain_links(facts)
     versions = facts.get("software.versions")
     return {
-        "words": promise(certificate),
+        "words": promise(facts.certificate),
         "trust": trust(facts),
         "figures": _key_figures(facts),
         "links": links,

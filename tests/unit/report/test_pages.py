@@ -194,6 +194,27 @@ def test_rehearsal_page_says_that_it_is_none(certificate, columns):
     assert "INTERNAL" not in text
 
 
+def test_rehearsal_shows_what_a_release_would_promise(altered, columns):
+    open_links = ("sampler: the noise can be drawn again from a seed",
+                  "composition: no ledger has paid for this draw")  # fmt: skip
+    rehearsed = altered(
+        {"sampler.seeded": True, "composition.remaining": {"epsilon": -1.0, "delta": 0.0}},
+        formal_guarantee=False, verdict="Not differentially private.",
+        blocking_reasons=open_links,
+    )  # fmt: skip
+    page = rehearsal_report(rehearsed, columns)
+    assert "What a release with these settings would promise" in page
+    assert "✓ Formal guarantee" not in page
+    assert "at most a factor of 2.72" in page
+    assert "is left." not in page  # no budget was looked at
+    assert "verdict: Not differentially private." in page
+    for other in ("mechanism: too little noise", "preprocessing: private scaling"):
+        broken = altered({}, formal_guarantee=False, blocking_reasons=(*open_links, other))
+        assert "✗ No guarantee" in rehearsal_report(broken, columns)
+    # Outside a rehearsal an unpaid draw has no guarantee.
+    assert "✗ No guarantee" in public_report(rehearsed, columns)
+
+
 def test_guarantee_is_stated_once_and_in_green(certificate, columns):
     page = public_report(certificate, columns)
     assert "✓ Formal guarantee" in page

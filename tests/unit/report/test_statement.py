@@ -87,6 +87,12 @@ def test_seven_adults_are_named_only_where_their_reference_is_used(altered, cert
     assert "seven healthy" not in statement(altered({"preprocessing.scaling": scaling}))
 
 
+def test_columns_outside_the_reference_are_counted(altered, certificate):
+    params = {"reference": "eegmat-rest7-harmonised v1", "n_fallback_columns": 19}
+    scaling = {**certificate.value("preprocessing.scaling"), "params": params}
+    assert "19 columns are not covered" in statement(altered({"preprocessing.scaling": scaling}))
+
+
 def test_labels_are_named_with_their_policy(altered):
     label = {"name": "diagnosis", "policy": "randomised_response", "n_categories": 2,
              "epsilon": 0.5}  # fmt: skip
