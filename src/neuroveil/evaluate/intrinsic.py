@@ -14,7 +14,7 @@ from neuroveil.errors import ChainError, StudyError, StudyMistake
 from neuroveil.evaluate.metrics import exchange_rows
 from neuroveil.evaluate.tally import Tally
 from neuroveil.privacy.mechanisms.contract import RowMechanism
-from neuroveil.privacy.sampling import SimulationRandomness
+from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.types.recording import FloatArray
 from neuroveil.types.scaling import Scaling
 from neuroveil.types.utility import UtilityResult

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroveil.privacy.mechanisms.contract import MechanismSpec
-from neuroveil.privacy.mechanisms.registry import make_mechanism
+from neuroveil.privacy import MechanismSpec, make_mechanism
 from neuroveil.types.catalogue import FEATURE_NAMES, STANDARD_CHANNELS, columns_for
 from neuroveil.types.scaling import Scaling
 
