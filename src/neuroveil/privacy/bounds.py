@@ -1,18 +1,16 @@
-"""Bounds on what one patient can contribute: clipping, the integer grid, sensitivity.
+"""Bounds on what one patient can contribute: clipping and sensitivity.
 
-A clip object holds public settings only and states its own sensitivity. Rows are bounded
-twice: scaled to the norm in floating point, then truncated towards zero onto a grid of
-integers, where the norm is checked exactly. Truncation towards zero never leaves the
-clipping ball, so two patients stay within its diameter whatever the rounding.
+A clip object holds public settings only and states its own sensitivity. It clips in
+floating point, which may end a rounding error too long, and can tell exactly whether a row
+of integers is too long; :mod:`~neuroveil.privacy.grid` makes one out of the other.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +23,6 @@ from neuroveil.types.recording import FloatArray
 IntArray = npt.NDArray[np.int64]
 Norm = Literal["l2", "l1"]
 Relation = Literal["replace_one", "add_or_remove_one"]
-
-ORDINARY_GRID_LOG2 = -40
-LARGEST_SCALE_LOG2 = 57
-"""Integer noise scales stay below 2**57, so that 64-bit samples never saturate unseen."""
-
-_LARGEST_BOUND_LOG2 = 60
-_SMALLEST_SCALE_LOG2 = 30
 
 _FACTORS: dict[str, int] = {"replace_one": 2, "add_or_remove_one": 1}
 
@@ -60,32 +51,6 @@ def adjacency_factor(relation: Relation) -> int:
             "State which tables count as neighbours.",
         )  # fmt: skip
     return _FACTORS[relation]
-
-
-class Clip(Protocol):
-    """What a mechanism needs to know of a bound."""
-
-    @property
-    def clip_norm(self) -> float:
-        """Largest norm, on the scaled axis (no unit)."""
-        ...
-
-    @property
-    def norm(self) -> Norm:
-        """Norm that is bounded."""
-        ...
-
-    def apply(self, rows: FloatArray) -> FloatArray:
-        """Scale rows that are too long to the clipping norm; shape (n_patients, d)."""
-        ...
-
-    def sensitivity(self, relation: Relation, norm: Norm, dimension: int) -> float:
-        """Give the largest distance between neighbouring tables, rounded up."""
-        ...
-
-    def exceeds(self, row: list[int], grid_log2: int) -> bool:
-        """Whether a row of grid units is longer than the clipping norm, exactly."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -124,7 +89,8 @@ class ClipL2:
         Returns
         -------
         ndarray of float64, shape (n_patients, dimension)
-            Rows of norm at most C up to rounding; :func:`quantise` makes it exact.
+            Rows of norm at most C up to rounding, which
+            :func:`~neuroveil.privacy.grid.quantise` removes.
 
         Raises
         ------
@@ -211,7 +177,8 @@ class ClipL1:
         Returns
         -------
         ndarray of float64, shape (n_patients, dimension)
-            Rows of norm at most C1 up to rounding; :func:`quantise` makes it exact.
+            Rows of norm at most C1 up to rounding, which
+            :func:`~neuroveil.privacy.grid.quantise` removes.
 
         Raises
         ------
@@ -259,6 +226,9 @@ class ClipL1:
         return sum(abs(value) for value in row) > _in_units(self.clip_norm, grid_log2)
 
 
+Clip = ClipL2 | ClipL1
+
+
 def check_rows(rows: FloatArray, dimension: int | None = None) -> None:
     """Refuse rows that a mechanism would silently misread.
 
@@ -290,78 +260,6 @@ def check_rows(rows: FloatArray, dimension: int | None = None) -> None:
             "rows", "finite values", "values that are not finite",
             "Scale the table first: a missing cell must become the public centre on purpose.",
         )  # fmt: skip
-
-
-def choose_grid_log2(noise_scale: float, clip_norm: float) -> int:
-    """Choose the grid's step, a power of two, from public numbers alone.
-
-    2^-40 at ordinary scales; coarser where the noise scale in units of the grid would pass
-    2^57 or the clipping norm 2^60 (64-bit integers must not overflow); finer where it would
-    fall below 2^30 (integer noise must stay close to continuous noise).
-
-    Parameters
-    ----------
-    noise_scale : float
-        Scale of the noise, on the scaled axis (no unit).
-    clip_norm : float
-        Clipping norm, on the scaled axis (no unit).
-
-    Returns
-    -------
-    int
-        Binary logarithm of the step.
-    """
-    scale_log2 = math.frexp(noise_scale)[1]  # noise_scale < 2**scale_log2
-    bound_log2 = math.frexp(clip_norm)[1]
-    grid_log2 = ORDINARY_GRID_LOG2
-    if scale_log2 - 1 - grid_log2 < _SMALLEST_SCALE_LOG2:
-        grid_log2 = scale_log2 + ORDINARY_GRID_LOG2
-    return max(grid_log2, scale_log2 - LARGEST_SCALE_LOG2, bound_log2 - _LARGEST_BOUND_LOG2)
-
-
-def quantise(rows: FloatArray, clip: Clip, grid_log2: int, dimension: int) -> IntArray:
-    """Clip rows, put them on the integer grid and make sure of their norm exactly.
-
-    Parameters
-    ----------
-    rows : ndarray of float64, shape (n_patients, dimension)
-        Scaled rows (no unit), finite.
-    clip : ClipL2 or ClipL1
-        The bound.
-    grid_log2 : int
-        Binary logarithm of the grid's step.
-    dimension : int
-        Number of columns that the rows must have.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_patients, dimension)
-        Rows in units of the grid, each of norm at most ``clip_norm / 2**grid_log2``.
-
-    Raises
-    ------
-    ChainError
-        If the shape is wrong or a value is not finite.
-    """
-    check_rows(rows, dimension)
-    units = np.trunc(np.ldexp(clip.apply(rows), -grid_log2)).astype(np.int64)
-    for index, row in enumerate(units.tolist()):
-        if clip.exceeds(row, grid_log2):
-            units[index] = _shrink(row, clip, grid_log2)
-    return units
-
-
-def _shrink(row: list[int], clip: Clip, grid_log2: int) -> list[int]:
-    """Bring a row back that floating-point clipping left a rounding error outside."""
-    while clip.exceeds(row, grid_log2):
-        row = [_step_inwards(value) for value in row]
-    return row
-
-
-def _step_inwards(value: int) -> int:
-    """Move a grid value towards zero, by one unit and at least a relative 2^-50."""
-    step = min(abs(value), 1 + (abs(value) >> 50))
-    return value - step if value > 0 else value + step
 
 
 def _in_units(clip_norm: float, grid_log2: int) -> Fraction:

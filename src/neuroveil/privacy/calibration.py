@@ -1,4 +1,4 @@
-"""How much noise a guarantee needs: analytic Gaussian, Laplace, and the price of integers.
+"""How much continuous noise a guarantee needs: analytic Gaussian and Laplace.
 
 Everything is rounded towards more noise. The Gaussian calibration is stable from epsilon
 1e-6 to 1000 and delta 1e-17 to 0.1 and beyond: it never subtracts nearly equal numbers.
@@ -7,17 +7,14 @@ Everything is rounded towards more noise. The Gaussian calibration is stable fro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from neuroveil.privacy.bounds import Clip, choose_grid_log2
 from neuroveil.privacy.exact import exact_down, float_up
 from neuroveil.privacy.validate import (
     check_delta,
-    check_dimension,
     check_epsilon,
     check_positive,
 )
@@ -25,10 +22,6 @@ from neuroveil.types.recording import FloatArray
 
 _MARGIN = 2.0**-40
 """Relative margin above the computed sigma; the computation's own error is below 1e-13."""
-
-_HEADROOM = 1.25  # the slack raises sigma by far less than this
-_LARGEST_SHARE = 1024  # the simple slack may take at most this part of delta
-_LARGEST_EXPONENT = 100.0  # beyond it e^epsilon leaves no delta for the simple slack
 
 _LOG_SQRT_TWO_PI = 0.5 * math.log(2 * math.pi)
 _SMALL_MU = 0.5
@@ -105,7 +98,7 @@ def gaussian_sigma(sensitivity: float, epsilon: float, delta: float) -> float:
     check_positive(sensitivity, "sensitivity.value")
     check_epsilon(epsilon)
     check_delta(delta)
-    return _sigma(sensitivity, epsilon, delta)
+    return solve_sigma(sensitivity, epsilon, delta)
 
 
 def gaussian_epsilon(sensitivity: float, noise_scale: float, delta: float) -> float:
@@ -171,127 +164,21 @@ def laplace_scale(sensitivity: float, epsilon: float) -> float:
     return float_up(Fraction(sensitivity) / exact_down(epsilon))
 
 
-@dataclass(frozen=True)
-class Slack:
-    """What integer noise costs compared with continuous noise.
+def solve_sigma(sensitivity: float, epsilon: float, delta: float) -> float:
+    """Solve for the noise scale, with parameters that have been checked.
 
     Parameters
     ----------
-    epsilon, delta : float
-        The cost, rounded up.
-    epsilon_calibrated, delta_calibrated : float
-        What is left for the continuous mechanism, rounded down.
-    """
-
-    epsilon: float
-    delta: float
-    epsilon_calibrated: float
-    delta_calibrated: float
-
-
-def discrete_slack(integer_scale: float, epsilon: float, delta: float, dimension: int) -> Slack:
-    """Bound what the discrete Gaussian costs compared with the rounded continuous one.
-
-    Let X be discrete Gaussian noise of scale s and Y rounded continuous noise. In one
-    coordinate P(X = k) <= exp(1 / (24 s^2)) P(Y = k) (Poisson summation and Jensen), so the
-    total variation is at most 1 / (24 s^2), and delta grows by (1 + e^epsilon) d / (24 s^2).
-    Where e^epsilon makes that more than a thousandth of delta, the likelihood ratio is
-    bounded in both directions instead: P(Y = k) <= P(X = k) exp(k^2 / (24 s^4) + 3
-    exp(-2 pi^2 s^2)), within the ball ||noise||^2 <= B s^2, B = d + 2 sqrt(d x) + 2 x,
-    x = epsilon + 100, which rounded noise leaves with probability at most exp(1 - x)
-    (Laurent and Massart 2000; the 1 pays for the rounding).
-
-    Parameters
-    ----------
-    integer_scale : float
-        Standard deviation s in units of the grid.
-    epsilon, delta : float
-        The guarantee for the rows.
-    dimension : int
-        Number of columns d.
-
-    Returns
-    -------
-    Slack
-        The cost and what is left.
-    """
-    per_coordinate = 1 / (24 * integer_scale**2)
-    if epsilon < _LARGEST_EXPONENT:
-        cost = (1 + math.exp(epsilon)) * dimension * per_coordinate * (1 + _MARGIN)
-        if cost <= delta / _LARGEST_SHARE:
-            return Slack(0.0, cost, epsilon, math.nextafter(delta - cost, 0.0))
-    x = epsilon + 100
-    ball = dimension + 2 * math.sqrt(dimension * x) + 2 * x
-    normaliser = 3 * dimension * math.exp(-2 * math.pi**2 * integer_scale**2)
-    epsilon_cost = ((dimension + ball) * per_coordinate + normaliser) * (1 + _MARGIN)
-    delta_cost = (delta * dimension * per_coordinate + math.exp(-99)) * (1 + _MARGIN)
-    return Slack(
-        epsilon_cost,
-        delta_cost,
-        math.nextafter(epsilon - epsilon_cost, 0.0),
-        math.nextafter(delta - delta_cost, 0.0),
-    )
-
-
-@dataclass(frozen=True)
-class GaussianCalibration:
-    """Noise scale of the discrete Gaussian, with what the integers cost.
-
-    Parameters
-    ----------
-    noise_scale : float
-        Standard deviation sigma, on the scaled axis (no unit).
-    grid_log2 : int
-        Binary logarithm of the grid's step.
-    slack : Slack
-        What the step from continuous to integer noise costs at this scale.
-    """
-
-    noise_scale: float
-    grid_log2: int
-    slack: Slack
-
-
-def calibrate_gaussian(
-    clip: Clip, sensitivity: float, epsilon: float, delta: float, dimension: int
-) -> GaussianCalibration:
-    """Calibrate integer Gaussian noise: continuous noise at what its slack leaves.
-
-    The slack shrinks as the scale grows. So it is first bounded at the scale that the whole
-    delta would need, and stated at the final, larger scale: what the certificate claims to
-    have calibrated for is then at most what was calibrated for.
-
-    Parameters
-    ----------
-    clip : ClipL2
-        The bound, for the choice of the grid.
     sensitivity : float
         L2 sensitivity, on the scaled axis (no unit).
     epsilon, delta : float
-        The guarantee for the rows.
-    dimension : int
-        Number of columns.
+        What the continuous mechanism must keep.
 
     Returns
     -------
-    GaussianCalibration
-        Noise scale, grid and slack.
-
-    Raises
-    ------
-    ChainError
-        If a parameter is out of its range.
+    float
+        Standard deviation, on the scaled axis, rounded up.
     """
-    check_dimension(dimension)
-    least = gaussian_sigma(sensitivity, epsilon, delta)
-    grid_log2 = choose_grid_log2(_HEADROOM * least, clip.clip_norm)
-    first = discrete_slack(math.ldexp(least, -grid_log2), epsilon, delta, dimension)
-    sigma = _sigma(sensitivity, first.epsilon_calibrated, first.delta_calibrated)
-    final = discrete_slack(math.ldexp(sigma, -grid_log2), epsilon, delta, dimension)
-    return GaussianCalibration(sigma, grid_log2, final)
-
-
-def _sigma(sensitivity: float, epsilon: float, delta: float) -> float:
     return math.nextafter(sensitivity / _largest_mu(epsilon, delta) * (1 + _MARGIN), math.inf)
 
 

@@ -17,7 +17,7 @@ from neuroveil.privacy.bounds import Relation, adjacency_factor
 from neuroveil.privacy.exact import exact
 from neuroveil.privacy.mechanisms.contract import RowMechanism
 from neuroveil.privacy.mechanisms.links import derived, setting
-from neuroveil.privacy.sampling import SamplerFacts
+from neuroveil.privacy.randomness import SamplerFacts
 from neuroveil.privacy.scaling import LOG10_FLOOR
 from neuroveil.privacy.settings import ProtectSettings, columns_digest
 from neuroveil.privacy.verdict import blocking_reasons, verdict

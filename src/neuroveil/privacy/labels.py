@@ -13,7 +13,7 @@ from typing import Literal
 
 from neuroveil.errors import ChainError
 from neuroveil.privacy.exact import exact_down, exp_down
-from neuroveil.privacy.sampling import RandomSource
+from neuroveil.privacy.randomness import RandomSource
 from neuroveil.privacy.validate import check_epsilon
 from neuroveil.types.table import FeatureTable
 

@@ -14,7 +14,8 @@ from neuroveil.privacy.bounds import IntArray
 from neuroveil.privacy.chain import ChainInputs, build_certificate
 from neuroveil.privacy.labels import check_labels, randomise
 from neuroveil.privacy.mechanisms.registry import make_mechanism
-from neuroveil.privacy.sampling import RandomSource, SystemRandomness, permutation
+from neuroveil.privacy.randomness import RandomSource, permutation
+from neuroveil.privacy.sampling import SystemRandomness
 from neuroveil.privacy.scaling import scale_rows
 from neuroveil.privacy.settings import ProtectSettings, charge_request
 from neuroveil.types.charge import Charge

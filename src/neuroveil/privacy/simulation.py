@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from neuroveil.privacy.chain import ChainInputs, build_certificate
 from neuroveil.privacy.mechanisms.registry import make_mechanism
-from neuroveil.privacy.sampling import SimulationRandomness
+from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.privacy.scaling import scale_rows
 from neuroveil.privacy.settings import ProtectSettings
 from neuroveil.privacy.validate import check_dimension

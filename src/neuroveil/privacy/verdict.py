@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuroveil.privacy.mechanisms.contract import RowGuarantee
-from neuroveil.privacy.sampling import SamplerFacts
+from neuroveil.privacy.randomness import SamplerFacts
 from neuroveil.types.scaling import Scaling
 
 

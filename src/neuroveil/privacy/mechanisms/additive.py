@@ -17,12 +17,13 @@ import numpy as np
 
 from neuroveil.errors import ChainError
 from neuroveil.privacy.accounting import Event, Family
-from neuroveil.privacy.bounds import Clip, ClipL1, ClipL2, IntArray, Norm, quantise
-from neuroveil.privacy.calibration import Slack
+from neuroveil.privacy.bounds import Clip, ClipL1, ClipL2, IntArray, Norm
+from neuroveil.privacy.grid import quantise
+from neuroveil.privacy.integer_noise import Slack
 from neuroveil.privacy.mechanisms import links
 from neuroveil.privacy.mechanisms.contract import Draws, MechanismSpec, RowGuarantee
 from neuroveil.privacy.prediction import Utility, predict_additive
-from neuroveil.privacy.sampling import RandomSource
+from neuroveil.privacy.randomness import RandomSource
 from neuroveil.privacy.validate import check_dimension, check_epsilon
 from neuroveil.types.certificate import Fact
 from neuroveil.types.recording import FloatArray

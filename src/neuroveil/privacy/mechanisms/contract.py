@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from neuroveil.privacy.accounting import Event
 from neuroveil.privacy.bounds import IntArray, Norm
 from neuroveil.privacy.prediction import Utility
-from neuroveil.privacy.sampling import RandomSource, SamplerFacts
+from neuroveil.privacy.randomness import RandomSource, SamplerFacts
 from neuroveil.types.certificate import Fact
 from neuroveil.types.recording import FloatArray
 
@@ -112,25 +112,85 @@ class RowMechanism(Protocol):
         ...
 
     def facts(self) -> Mapping[str, Mapping[str, Fact]]:
-        """Links ``bound``, ``sensitivity``, ``mechanism`` and this part of ``guarantee``."""
+        """Links ``bound``, ``sensitivity``, ``mechanism`` and this part of ``guarantee``.
+
+        Returns
+        -------
+        mapping of str to mapping of str to Fact
+            Facts by link and name.
+        """
         ...
 
     def predict(self) -> Utility:
-        """Predict what is left, from public numbers alone."""
+        """Predict what is left, from public numbers alone.
+
+        Returns
+        -------
+        Utility
+            For rows of exactly the clipping norm whose cells average to zero.
+        """
         ...
 
     def bound(self, rows: FloatArray) -> IntArray:
-        """Clip scaled rows and put them on the grid; shape (n_patients, dimension)."""
+        """Clip scaled rows and put them on the grid.
+
+        Parameters
+        ----------
+        rows : ndarray of float64, shape (n_patients, dimension)
+            Scaled rows (no unit), finite.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_patients, dimension)
+            Rows in units of the grid, within the clipping norm exactly.
+        """
         ...
 
     def to_scaled(self, rows_int: IntArray) -> FloatArray:
-        """Give grid units back on the scaled axis (no unit), without noise."""
+        """Give grid units back on the scaled axis, without noise.
+
+        Parameters
+        ----------
+        rows_int : ndarray of int64, shape (n_patients, dimension)
+            Rows in units of the grid.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_patients, dimension)
+            The same rows on the scaled axis (no unit).
+        """
         ...
 
     def draw(self, n_patients: int, source: RandomSource) -> Draws:
-        """Draw the randomness for a table, without looking at it."""
+        """Draw the randomness for a table, without looking at it.
+
+        Parameters
+        ----------
+        n_patients : int
+            Number of rows.
+        source : RandomSource
+            Where the randomness comes from.
+
+        Returns
+        -------
+        Draws
+            Integers, one row a patient.
+        """
         ...
 
     def apply(self, rows_int: IntArray, draws: Draws) -> FloatArray:
-        """Randomise bounded rows; values on the scaled axis (no unit)."""
+        """Randomise bounded rows; deterministic once the draws are given.
+
+        Parameters
+        ----------
+        rows_int : ndarray of int64, shape (n_patients, dimension)
+            From :meth:`bound`.
+        draws : Draws
+            From :meth:`draw`, for as many patients.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_patients, dimension)
+            Values that may be published, on the scaled axis (no unit).
+        """
         ...

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
-from neuroveil.privacy.calibration import (
-    GaussianCalibration,
-    Slack,
-    calibrate_gaussian,
-    gaussian_epsilon,
-)
+from neuroveil.privacy.calibration import gaussian_epsilon
+from neuroveil.privacy.integer_noise import GaussianCalibration, Slack, calibrate_gaussian
 from neuroveil.privacy.mechanisms import links
 from neuroveil.privacy.mechanisms.additive import AdditiveMechanism
 from neuroveil.privacy.mechanisms.contract import Draws, RowGuarantee
-from neuroveil.privacy.sampling import RandomSource
+from neuroveil.privacy.randomness import RandomSource
 from neuroveil.types.certificate import Fact
 
 

@@ -8,13 +8,13 @@ from fractions import Fraction
 from functools import cached_property
 
 from neuroveil.errors import ChainError
-from neuroveil.privacy.bounds import choose_grid_log2
 from neuroveil.privacy.calibration import laplace_scale
 from neuroveil.privacy.exact import float_up
+from neuroveil.privacy.grid import choose_grid_log2
 from neuroveil.privacy.mechanisms import links
 from neuroveil.privacy.mechanisms.additive import AdditiveMechanism
 from neuroveil.privacy.mechanisms.contract import Draws, RowGuarantee
-from neuroveil.privacy.sampling import RandomSource
+from neuroveil.privacy.randomness import RandomSource
 from neuroveil.types.certificate import Fact
 
 

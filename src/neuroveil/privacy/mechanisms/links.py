@@ -13,7 +13,7 @@ from neuroveil.types.certificate import Fact
 
 if TYPE_CHECKING:
     from neuroveil.privacy.bounds import Norm
-    from neuroveil.privacy.calibration import Slack
+    from neuroveil.privacy.integer_noise import Slack
     from neuroveil.privacy.mechanisms.additive import AdditiveMechanism
     from neuroveil.privacy.mechanisms.contract import RowGuarantee
 
