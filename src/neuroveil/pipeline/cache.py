@@ -163,5 +163,5 @@ def read_features(file: Path) -> RecordingFeatures | None:
             n_windows_kept=header["n_windows_kept"], seconds=header["seconds"],
             findings=findings,
         )  # fmt: skip
-    except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile):
+    except (OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile):
         return None

@@ -1,17 +1,19 @@
 """The study file: what a data steward writes down, and the checked settings made from it."""
 
 from neuroveil.study.load import dump_study, load_study, study_for_bids, study_json_schema
-from neuroveil.study.model import (
+from neuroveil.study.model import OutputSettings, Study
+from neuroveil.study.promise import (
     BudgetSettings,
+    LabelSettings,
+    PrivacySettings,
+    ProvenanceSettings,
+    ReferenceSettings,
+)
+from neuroveil.study.recordings import (
     FeatureSettings,
     InputSettings,
-    LabelSettings,
     MontageSettings,
-    OutputSettings,
-    PrivacySettings,
-    ReferenceSettings,
     SignalOptions,
-    Study,
 )
 from neuroveil.study.template import TEMPLATE_CHOICES, study_template
 
@@ -24,6 +26,7 @@ __all__ = [
     "MontageSettings",
     "OutputSettings",
     "PrivacySettings",
+    "ProvenanceSettings",
     "ReferenceSettings",
     "SignalOptions",
     "Study",

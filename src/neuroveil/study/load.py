@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from neuroveil.errors import StudyError, StudyMistake
-from neuroveil.study.model import Section, SectionMistakes, Study, nearest
+from neuroveil.study.model import Study
+from neuroveil.study.section import Section, SectionMistakes, nearest
 
 _NOT_IN_THE_FILE = ("root", "overrides")
 

@@ -179,5 +179,6 @@ def test_bids_app_study_needs_no_file(tmp_path):
 def test_the_json_schema_knows_every_section():
     schema = study_json_schema()
     assert set(schema["properties"]) == {
-        "input", "montage", "signal", "features", "reference", "privacy", "labels", "output",
+        "input", "montage", "signal", "features", "reference", "privacy", "labels", "provenance",
+        "output",
     }  # fmt: skip

@@ -54,8 +54,12 @@ def command(
     for _, error in extraction.failures[: None if face.verbose else 5]:
         face.say(str(error))
     code = PARTLY_DONE if extraction.failures else 0
-    result: dict[str, object] = {"summary": summary, "written": written, "seconds": round(seconds, 3),
-                "failures": [error.as_dict() for _, error in extraction.failures],
-                "exit_code": code}  # fmt: skip
+    result: dict[str, object] = {
+        "summary": summary,
+        "written": written,
+        "seconds": round(seconds, 3),
+        "failures": [error.as_dict() for _, error in extraction.failures],
+        "exit_code": code,
+    }
     face.result(result, "\n".join(lines))
     return code

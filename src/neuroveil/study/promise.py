@@ -1,0 +1,196 @@
+"""Sections about the promise: scaling, guarantee, budget, labels, public references."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Strict
+
+from neuroveil.errors import StudyMistake
+from neuroveil.study.section import Delta, Names, PositiveFloat, Section, Text
+
+
+class ReferenceSettings(Section):
+    """Where centre and spread of every column come from."""
+
+    scaling: Literal["public_reference", "private_statistics"] = "public_reference"
+    name: str | None = None
+    acknowledge_no_guarantee: bool = False
+
+    def mistakes(self) -> list[StudyMistake]:
+        """List violated rules that involve more than one field.
+
+        Returns
+        -------
+        list of StudyMistake
+            Empty where the section is consistent.
+        """
+        if self.scaling == "private_statistics" and not self.acknowledge_no_guarantee:
+            return [StudyMistake(
+                "reference.acknowledge_no_guarantee", "true, since scaling = 'private_statistics'",
+                "false",
+                "Scaling with the cohort's own median and spread voids the end-to-end "
+                "guarantee. Use scaling = 'public_reference', or acknowledge it.",
+            )]  # fmt: skip
+        return []
+
+
+class BudgetSettings(Section):
+    """What may be spent on these patients over all releases, ever."""
+
+    epsilon: PositiveFloat
+    delta: Delta
+
+
+class PrivacySettings(Section):
+    """The promise."""
+
+    unit: Literal["patient"] = "patient"
+    adjacency: Literal["replace_one"] = "replace_one"
+    trust_model: Literal["local"] = "local"
+    epsilon: PositiveFloat | None = None
+    delta: Delta | None = None
+    delta_justification: Text | None = None
+    mechanism: Literal["gaussian", "laplace", "paper_laplace"] = "gaussian"
+    norm: Literal["l2", "l1"] = "l2"
+    clip_norm: PositiveFloat = 2.0
+    ledger: str = "ledger.sqlite"
+    budget: BudgetSettings | None = None
+
+    @property
+    def row_delta(self) -> float:
+        """Delta of the row release: as set, else 1e-5 for gaussian and 0 for laplace."""
+        if self.delta is not None:
+            return self.delta
+        return 1e-5 if self.mechanism == "gaussian" else 0.0
+
+    def mistakes(self) -> list[StudyMistake]:
+        """List violated rules that involve more than one field.
+
+        Returns
+        -------
+        list of StudyMistake
+            Empty where the section is consistent.
+        """
+        found = []
+        if self.mechanism == "gaussian" and self.delta == 0:
+            found.append(StudyMistake(
+                "privacy.delta", "more than 0 for the gaussian mechanism", "0",
+                "Set delta = 1e-5, or use mechanism = 'laplace' for pure epsilon.",
+            ))  # fmt: skip
+        if self.mechanism != "gaussian" and self.delta not in (None, 0):
+            found.append(StudyMistake(
+                "privacy.delta", f"0 for {self.mechanism}", "more than 0",
+                "Leave delta out: this mechanism's claim is pure epsilon.",
+            ))  # fmt: skip
+        if self.mechanism != "laplace" and self.norm == "l1":
+            found.append(StudyMistake(
+                "privacy.norm", f"'l2' for {self.mechanism}", "'l1'",
+                "Only laplace works with a direct L1 clip.",
+            ))  # fmt: skip
+        return found
+
+
+class LabelSettings(Section):
+    """What happens to one roster column such as diagnosis, age or sex."""
+
+    column: Text
+    policy: Literal["left_out", "randomised_response", "unprotected"] = "left_out"
+    categories: Names | None = None
+    bins: Annotated[tuple[float, ...], Strict(False)] | None = None
+    epsilon: PositiveFloat | None = None
+    acknowledge_unprotected: bool = False
+
+    def mistakes(self) -> list[StudyMistake]:
+        """List violated rules that involve more than one field.
+
+        Returns
+        -------
+        list of StudyMistake
+            Empty where the section is consistent.
+        """
+        if self.policy == "left_out":
+            return []
+        where = f"labels.{self.column}"
+        found = []
+        if (self.categories is None) == (self.bins is None):
+            found.append(StudyMistake(
+                where, "either `categories` or `bins`", "both or none",
+                "List the possible values in public, before looking at the patients.",
+            ))  # fmt: skip
+        if len(self.category_names) < 2 or len(set(self.category_names)) < len(self.category_names):
+            found.append(StudyMistake(
+                where, "at least two different categories", f"{len(self.category_names)}",
+                "List every possible value once (for `bins`, at least three rising edges).",
+            ))  # fmt: skip
+        if self.bins is not None and list(self.bins) != sorted(set(self.bins)):
+            found.append(StudyMistake(
+                f"{where}.bins", "rising edges", "others", "Sort the edges, each once.",
+            ))  # fmt: skip
+        if self.policy == "randomised_response" and self.epsilon is None:
+            found.append(StudyMistake(
+                f"{where}.epsilon", "a positive number", "nothing",
+                "Say what this label may spend; it is charged on top of the rows.",
+            ))  # fmt: skip
+        if self.policy == "unprotected" and not self.acknowledge_unprotected:
+            found.append(StudyMistake(
+                f"{where}.acknowledge_unprotected", "true, since policy = 'unprotected'", "false",
+                "This column would leave the hospital as it is. Choose "
+                "'randomised_response', or acknowledge it.",
+            ))  # fmt: skip
+        return found
+
+    @property
+    def category_names(self) -> tuple[str, ...]:
+        """All values that the released column can have, in public order."""
+        if self.categories is not None:
+            return self.categories
+        edges = self.bins or ()
+        return tuple(f"[{low:g}, {high:g})" for low, high in pairwise(edges))
+
+    def categorise(self, value: str) -> str | None:
+        """Put one roster value into its public category.
+
+        Parameters
+        ----------
+        value : str
+            The cell as it stands in the roster.
+
+        Returns
+        -------
+        str or None
+            The category, or None where the value fits none.
+        """
+        text = value.strip()
+        if self.categories is not None:
+            return text if text in self.categories else None
+        try:
+            number = float(text)
+        except ValueError:
+            return None
+        edges = self.bins or ()
+        pairs = pairwise(edges)
+        for name, (low, high) in zip(self.category_names, pairs, strict=True):
+            if low <= number < high:
+                return name
+        return None
+
+
+class ProvenanceSettings(Section):
+    """What a public reference says about itself; only `reference build` reads it."""
+
+    name: Text
+    version: Text = "1"
+    dataset: Text
+    dataset_version: Text
+    source: Text
+    licence: Text
+    attribution: Text
+    citation: Text
+    people: Text
+    recordings: Text
+    covers: Annotated[
+        tuple[Literal["adults", "children", "elderly", "sleep", "mixed"], ...], Strict(False)
+    ]
+    caveats: Names = ()

@@ -1,0 +1,78 @@
+"""Only a release can be written; it appears whole, and never over something else."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroveil.errors import BudgetError, CertificateError, ChainError, StudyError
+from neuroveil.pipeline import release_folder
+from neuroveil.pipeline.release_folder import check_target, write_release
+from neuroveil.privacy import ProtectSettings, protect, simulate
+from neuroveil.privacy.verify import verify
+from neuroveil.reference import default_reference
+from neuroveil.types.certificate import certificate_from_json
+from neuroveil.types.release import Release
+
+
+def test_a_written_release_verifies_and_reads_back_to_the_bit(release, tmp_path):
+    certificate = write_release(release, tmp_path / "release")
+    assert verify(tmp_path / "release").exit_code == 0
+    read = pd.read_csv(tmp_path / "release" / "table.csv", float_precision="round_trip")
+    np.testing.assert_array_equal(read.to_numpy(), release.values)
+    document = json.loads((tmp_path / "release" / "certificate.json").read_text())
+    assert certificate_from_json(document) == certificate
+
+
+def test_nothing_but_a_release_is_written(table, release, tmp_path):
+    settings = ProtectSettings(mechanism="gaussian", epsilon=1.0, delta=1e-5, clip_norm=2.0)
+    scaling = default_reference("harmonised").scaling_for(table.columns)
+    (simulation,) = simulate(table, scaling, settings, seed=1)
+    for impostor in (table, simulation, release.values, release.certificate):
+        with pytest.raises(CertificateError, match="Only what"):
+            write_release(impostor, tmp_path / "release")  # type: ignore[arg-type]
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_release_cannot_be_made_around_the_ledger(table, release):
+    """Neither a charge that was used, nor one for other parameters, nor none at all."""
+    settings = ProtectSettings(mechanism="gaussian", epsilon=1.0, delta=1e-5, clip_norm=2.0)
+    with pytest.raises(BudgetError, match="already paid"):
+        protect(table, release.scaling, settings, release.charge)
+    with pytest.raises(ChainError, match="charge"):
+        Release(
+            release.columns, release.values, {}, release.scaling, release.certificate,
+            charge=None,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+
+def test_an_existing_target_is_refused(release, tmp_path):
+    (tmp_path / "release").mkdir()
+    with pytest.raises(StudyError, match="existing one"):
+        check_target(tmp_path / "release")
+    with pytest.raises(StudyError):
+        write_release(release, tmp_path / "release")
+    assert list((tmp_path / "release").iterdir()) == []
+
+
+def test_a_full_disk_is_noticed_before_budget_is_spent(tmp_path, monkeypatch):
+    monkeypatch.setattr(release_folder, "FREE_BYTES_NEEDED", 1 << 62)
+    with pytest.raises(StudyError, match="free disk space"):
+        check_target(tmp_path / "release")
+
+
+def test_a_crash_while_writing_leaves_no_folder(release, tmp_path, monkeypatch):
+    def fail(*_: object) -> str:
+        raise OSError
+
+    monkeypatch.setattr(release_folder, "statement", fail)
+    with pytest.raises(OSError):  # noqa: PT011 - an OSError of the system has no fixed text
+        write_release(release, tmp_path / "release")
+    assert [entry.name for entry in tmp_path.iterdir() if "release" in entry.name] == []
+
+
+def test_no_patient_key_in_any_file(release, tmp_path):
+    write_release(release, tmp_path / "release")
+    for file in (tmp_path / "release").iterdir():
+        assert b"secret-" not in file.read_bytes(), file.name
