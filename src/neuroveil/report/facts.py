@@ -84,6 +84,12 @@ class Facts:
         return value.get(key) if isinstance(value, dict) else None
 
     @property
+    def epsilon_promised(self) -> float | None:
+        """What the noise has to support: epsilon of the rows, and no more than the total."""
+        stated = [self.figure(f"guarantee.{name}") for name in ("epsilon_rows", "epsilon")]
+        return min((value for value in stated if value is not None), default=None)
+
+    @property
     def scaling_is_private(self) -> bool:
         """Whether centre and spread come from the patients without being paid for."""
         return bool(self.part("preprocessing.scaling", "fitted_on") == "private")
@@ -210,8 +216,7 @@ def _mechanism(facts: Facts) -> str | None:
 
 
 def _noise(facts: Facts) -> str | None:
-    supported = facts.figure("guarantee.epsilon_supported")
-    promised = facts.figure("guarantee.epsilon_rows")
+    supported, promised = facts.figure("guarantee.epsilon_supported"), facts.epsilon_promised
     if supported is not None and promised is not None and supported > promised * (1 + _TOLERANCE):
         return (
             f"Too little: this noise supports ε = {number(supported, 4)}, not {number(promised)}."

@@ -45,7 +45,7 @@ def not_protected(facts: Facts) -> tuple[Limit, ...]:
 
 def _labels(facts: Facts) -> list[Limit]:
     limits = []
-    unprotected = facts.get("domain.unprotected")
+    unprotected = _entries(facts, "domain.unprotected")
     if unprotected:
         columns, one = _columns([str(name) for name in unprotected])
         limits.append(Limit(
@@ -53,7 +53,7 @@ def _labels(facts: Facts) -> list[Limit]:
             f"{columns} {'stands' if one else 'stand'} in the table unchanged, without any "
             f"protection.",
         ))  # fmt: skip
-    labels = [label for label in facts.get("domain.labels") or [] if isinstance(label, dict)]
+    labels = [label for label in _entries(facts, "domain.labels") if isinstance(label, dict)]
     if labels:
         columns, one = _columns([str(label.get("name")) for label in labels])
         limits.append(Limit(
@@ -62,6 +62,11 @@ def _labels(facts: Facts) -> list[Limit]:
             f"were replaced at random, and their share of ε is part of the promise.",
         ))  # fmt: skip
     return limits
+
+
+def _entries(facts: Facts, name: str) -> list[object]:
+    value = facts.get(name)
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def _columns(names: list[str]) -> tuple[str, bool]:

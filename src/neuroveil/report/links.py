@@ -172,8 +172,7 @@ def _noise(facts: Facts) -> Words:
         f"The noise in every cell has scale {symbol} = {number(scale)}, which is a standard "
         f"deviation of {std}; it is the least that the promised ε asks for, rounded up."
     )
-    supported = facts.figure("guarantee.epsilon_supported")
-    promised = facts.figure("guarantee.epsilon_rows")
+    supported, promised = facts.figure("guarantee.epsilon_supported"), facts.epsilon_promised
     if supported is not None and promised is not None and supported > promised * (1 + 1e-9):
         sentence = (
             f"The noise in every cell has scale {symbol} = {number(scale)}, which is a standard "

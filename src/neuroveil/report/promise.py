@@ -74,11 +74,14 @@ def promise(certificate: Certificate) -> Promise:
     facts = Facts(certificate)
     epsilon, delta = facts.figure("guarantee.epsilon"), facts.figure("guarantee.delta")
     broken = broken_links(facts)
-    if not certificate.formal_guarantee or broken or epsilon is None or delta is None:
+    if epsilon is None or delta is None or epsilon < 0 or not 0 <= delta < 1:
+        broken.setdefault("guarantee", "Epsilon and delta are not stated, or are no such numbers.")
+        return _no_promise(facts, broken)
+    if not certificate.formal_guarantee or broken:
         return _no_promise(facts, broken)
     headline = (
-        f"Whoever sees this table can change the odds between any two guesses about one "
-        f"patient's row by at most a factor of {factor(epsilon)} (ε = {number(epsilon)})"
+        f"Seeing this table changes the odds between any two guesses about one patient's row "
+        f"by at most a factor of {factor(epsilon)} (ε = {number(epsilon)})"
         f"{_exception(delta)}."
     )
     guesses = tuple(Guess(prior, posterior(prior, epsilon)) for prior in _PRIORS)
@@ -190,10 +193,11 @@ def cost(facts: Facts) -> tuple[str, ...]:
     sentences = [_judgement(facts)]
     std, typical = facts.figure("mechanism.noise_std"), typical_cell(facts)
     if std is not None and typical:
+        at_most = "at most " if facts.get("bound.norm") == "l1" else ""
         sentences.append(
-            f"In a row that fills its cap, cells have a typical size of {number(typical, 3)} "
-            f"(root mean square, without unit). The noise in each cell has a standard "
-            f"deviation of {number(std, 4)}, {_times(std / typical)}."
+            f"In a row that fills its cap, cells have a typical size of {at_most}"
+            f"{number(typical, 3)} (root mean square, without unit). The noise in each cell has "
+            f"a standard deviation of {number(std, 4)}, {_times(std / typical)}."
         )
     correlation = facts.part("utility.predicted", "correlation")
     snr_db = facts.part("utility.predicted", "snr_db")
@@ -209,7 +213,7 @@ def cost(facts: Facts) -> tuple[str, ...]:
 
 def _times(ratio: float) -> str:
     if ratio >= 1.5:
-        return f"{number(round(ratio) if ratio >= 10 else ratio, 2)} times as much"
+        return f"{number(ratio, 3 if ratio >= 10 else 2)} times as much"
     return f"which is {percent(ratio)} of that" if ratio < 1 else "about as much"
 
 
@@ -219,8 +223,8 @@ def _judgement(facts: Facts) -> str:
         return (
             "At ε = 2 or below no release of single rows is useful, and this one is not either: "
             "do not read anything into one patient's row. Use it to test software and "
-            "procedures; for science at this ε, ask for averages over many patients, "
-            "released under the same promise."
+            "procedures; for science at this ε, ask for averages over many patients, released "
+            "under differential privacy."
         )
     correlation = facts.part("utility.predicted", "correlation")
     if isinstance(correlation, int | float) and correlation < 0.3:
@@ -249,6 +253,6 @@ def typical_cell(facts: Facts) -> float | None:
         is an upper bound.
     """
     cap, dimension = facts.figure("bound.clip_norm"), facts.figure("domain.dimension")
-    if not cap or not dimension or dimension < 1:
+    if cap is None or cap <= 0 or dimension is None or dimension < 1:
         return None
     return cap / math.sqrt(dimension)
