@@ -99,7 +99,7 @@ def fit_eog(
 def _by_hop(block: FilteredBlock, hop: int) -> SignalArray:
     """Cut the new hops of a block out, shape (n_hops, n_channels, hop)."""
     values = block.values[:, : block.n_new_hops * hop]
-    return values.reshape(values.shape[0], -1, hop).swapaxes(0, 1)
+    return values.reshape(values.shape[0], block.n_new_hops, hop).swapaxes(0, 1)
 
 
 def _solve(within: FloatArray, across: FloatArray, n_times: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 **Band-pass**: a linear-phase FIR filter, applied centred, of the design that MNE-Python uses by
 default (``firwin``, Hamming window): pass band 0.5 to 70 Hz, lower transition 0 to 0.5 Hz
 (-6 dB at 0.25 Hz), upper transition 70 to 87.5 Hz (-6 dB at 78.75 Hz; narrower where Nyquist
-lies below 87.5 Hz), ripple 0.0194 dB, stop-band attenuation 53 dB, length 3.3 divided by the
+lies below 87.5 Hz), ripple below 0.04 dB, stop-band attenuation 51 dB, length 3.3 divided by the
 lower transition, 6.6 s. It is the difference of two windowed-sinc low-pass filters, each as
 long as its own transition needs (Widmann, Schröger & Maess 2015, J. Neurosci. Methods 250).
 Its gain at 0 Hz is exactly zero: a constant offset changes nothing.

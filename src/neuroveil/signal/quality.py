@@ -95,13 +95,13 @@ def amplitude_flags(plan: ExtractionPlan, eeg: SignalArray) -> Flags:
     ndarray of uint8, shape (n_eeg_channels, n_windows)
         ``AMPLITUDE``, ``DISCONNECTED`` or 0.
     """
-    hops = eeg.reshape(eeg.shape[0], -1, plan.grid.hop)
+    hops = eeg.reshape(eeg.shape[0], eeg.shape[1] // plan.grid.hop, plan.grid.hop)
     count = plan.grid.hops_per_window
     high = sliding_window_view(hops.max(axis=-1), count, axis=-1).max(axis=-1)
     low = sliding_window_view(hops.min(axis=-1), count, axis=-1).min(axis=-1)
     flags = np.zeros(high.shape, dtype=np.uint8)
-    flags[high - low > plan.settings.rejection.amplitude_limit_uv] = AMPLITUDE
-    flags[high - low < plan.settings.rejection.flatness_limit_uv] = DISCONNECTED
+    flags[high - low > plan.settings.rejection.amplitude_uv] = AMPLITUDE
+    flags[high - low < plan.settings.rejection.flat_uv] = DISCONNECTED
     return flags
 
 

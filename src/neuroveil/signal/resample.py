@@ -8,8 +8,9 @@ fraction of a second, so that blocks with enough overlap give the same samples a
 transform over the whole recording.
 
 Both rates must fit a whole number of samples into a block: their ratio is taken as a fraction
-with a denominator of at most 1024, exact for every whole-numbered rate. For others, such as
-173.61 Hz, the error is below one part in 100,000, less than that of an amplifier's clock.
+with a denominator of at most 4096, exact for every whole-numbered rate and every tenth. For
+others, such as 173.61 Hz, the error is at most about one part in 10,000 and mostly far less,
+about that of an amplifier's clock.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 from neuroveil.signal.availability import USABLE_NYQUIST_FRACTION
 from neuroveil.types.recording import FloatArray
 
-MAX_DENOMINATOR = 1024
+MAX_DENOMINATOR = 4096
 PASS_EDGE_HZ = 87.5
 """Frequency up to which the taper is 1 where the rates allow, in Hz: the stop edge of the
 band-pass filter."""
@@ -56,7 +57,7 @@ class RateConversion:
         Returns
         -------
         RateConversion
-            With ``up / down`` equal to ``sfreq_out / sfreq_in`` within 1e-5.
+            With ``up / down`` equal to ``sfreq_out / sfreq_in`` within 2e-4.
         """
         ratio = Fraction(sfreq_in / sfreq_out).limit_denominator(MAX_DENOMINATOR)
         return RateConversion(sfreq_in, ratio.denominator, ratio.numerator)

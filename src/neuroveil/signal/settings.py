@@ -41,16 +41,17 @@ class RejectionSettings:
     ----------
     enabled : bool
         False keeps everything except windows with samples that are no numbers.
-    amplitude_limit_uv : float
+    amplitude_uv : float
         A window is left out on a channel whose filtered peak-to-peak amplitude within it
         is larger, in microvolts.
-    flatness_limit_uv : float
+    flat_uv : float
         A window is left out on a channel where one of its hops (half a window at 50 %
         overlap) has a smaller raw peak-to-peak amplitude (flat), or where the whole
         filtered window has (disconnected: mains or drift only), in microvolts.
     clipping_fraction : float
-        A window is left out on a channel where at least this share of the samples of one
-        of its hops sits at the channel's largest or smallest value of the recording.
+        A window is left out on a channel where in one of its hops at least this share of
+        the samples, and their neighbours on both sides, sit at the channel's largest or
+        smallest value of the recording.
     bad_channel_fraction : float
         A channel is bad, and enters neither features nor average reference, when more
         than this share of its windows is left out.
@@ -65,8 +66,8 @@ class RejectionSettings:
     """
 
     enabled: bool = True
-    amplitude_limit_uv: float = 200.0
-    flatness_limit_uv: float = 0.5
+    amplitude_uv: float = 200.0
+    flat_uv: float = 0.5
     clipping_fraction: float = 0.05
     bad_channel_fraction: float = 0.5
     bad_window_fraction: float = 0.5
@@ -74,14 +75,14 @@ class RejectionSettings:
     def __post_init__(self) -> None:
         mistakes: list[StudyMistake] = []
         _require_bool(mistakes, "signal.rejection.enabled", self.enabled)
-        for name in ("amplitude_limit_uv", "flatness_limit_uv"):
+        for name in ("amplitude_uv", "flat_uv"):
             _require_number(mistakes, f"signal.rejection.{name}", getattr(self, name), math.inf)
         for name in ("clipping_fraction", "bad_channel_fraction", "bad_window_fraction"):
             _require_number(mistakes, f"signal.rejection.{name}", getattr(self, name), 1.0)
-        if not mistakes and self.flatness_limit_uv >= self.amplitude_limit_uv:
+        if not mistakes and self.flat_uv >= self.amplitude_uv:
             mistake = StudyMistake(
-                "signal.rejection.flatness_limit_uv", "less than amplitude_limit_uv",
-                f"{self.flatness_limit_uv} against {self.amplitude_limit_uv}",
+                "signal.rejection.flat_uv", "less than amplitude_uv",
+                f"{self.flat_uv} against {self.amplitude_uv}",
                 "With these limits no window could be kept; lower the flatness limit.",
             )  # fmt: skip
             mistakes.append(mistake)
@@ -172,8 +173,8 @@ class SignalSettings:
             "features": list(self.features),
             "rejection": {
                 "enabled": rejection.enabled,
-                "amplitude_limit_uv": float(rejection.amplitude_limit_uv),
-                "flatness_limit_uv": float(rejection.flatness_limit_uv),
+                "amplitude_uv": float(rejection.amplitude_uv),
+                "flat_uv": float(rejection.flat_uv),
                 "clipping_fraction": float(rejection.clipping_fraction),
                 "bad_channel_fraction": float(rejection.bad_channel_fraction),
                 "bad_window_fraction": float(rejection.bad_window_fraction),

@@ -126,7 +126,7 @@ class _Extremes:
             return
         is_number = flags == 0
         spread = np.subtract(high, low, where=is_number, out=np.full_like(high, np.inf))
-        flags[spread < self._rejection.flatness_limit_uv] |= FLAT
+        flags[spread < self._rejection.flat_uv] |= FLAT
         for sign, peaks in ((1, high), (-1, -low)):
             peaks[~is_number] = -np.inf
             so_far = np.maximum.accumulate(
@@ -134,9 +134,10 @@ class _Extremes:
             )
             self._largest[sign] = so_far[:, -1]
             for row, hop in np.argwhere((peaks >= so_far[:, 1:]) & (flags == 0)).tolist():
-                samples = values[row, bounds[hop] : bounds[hop + 1]]
                 peak = float(peaks[row, hop])
-                if np.mean(samples == sign * peak) >= self._rejection.clipping_fraction:
+                is_there = values[row, bounds[hop] : bounds[hop + 1]] == sign * peak
+                stays = is_there[:-2] & is_there[1:-1] & is_there[2:]
+                if np.mean(stays) >= self._rejection.clipping_fraction:
                     self._held.append((sign, row, first_hop + hop, peak))
 
     def flag_clipping(self) -> None:
