@@ -62,6 +62,11 @@ def decorators(node: Documented) -> list[str]:
     return [ast.unparse(decorator) for decorator in node.decorator_list]
 
 
+def is_command(node: Documented) -> bool:
+    """Whether it is a command of the command line, whose docstring is its help text."""
+    return any(re.search(r"\b(click|command|group)\b", text) for text in decorators(node))
+
+
 @dataclass(frozen=True)
 class PublicObject:
     """A public class or function together with where it stands."""
@@ -105,6 +110,7 @@ def dataclass_fields(node: ast.ClassDef) -> list[str]:
         for statement in node.body
         if isinstance(statement, ast.AnnAssign)
         and isinstance(statement.target, ast.Name)
+        and not statement.target.id.startswith("_")
         and "ClassVar" not in ast.unparse(statement.annotation)
         and "init=False" not in ast.unparse(statement)
     ]
@@ -114,7 +120,7 @@ def expected_parameters(item: PublicObject) -> list[str] | None:
     """Parameters that a docstring must list; None where another tool looks."""
     node = item.node
     if isinstance(node, Function):
-        return None if "click" in " ".join(decorators(node)) else arguments(node)
+        return None if is_command(node) else arguments(node)
     if any("dataclass" in decorator for decorator in decorators(node)):
         return dataclass_fields(node)
     return None
@@ -131,8 +137,11 @@ def own_statements(function: Function) -> Iterator[ast.AST]:
 
 
 def raises(function: Function) -> bool:
-    """Whether a function raises something of its own (passing one on does not count)."""
-    return any(isinstance(node, ast.Raise) and node.exc for node in own_statements(function))
+    """Whether a function refuses something itself; passing on and leaving do not count."""
+    return any(
+        isinstance(node, ast.Raise) and node.exc and "SystemExit" not in ast.unparse(node.exc)
+        for node in own_statements(function)
+    )
 
 
 def refuses_to_be_made(node: ast.ClassDef) -> bool:
@@ -164,10 +173,9 @@ def missing_sections(item: PublicObject) -> list[str]:
         missing.append(f"Parameters naming exactly {', '.join(expected)}")
     if isinstance(node, Function):
         is_property = any("property" in decorator for decorator in decorators(node))
-        is_command = "click" in " ".join(decorators(node))
-        if returns_something(node) and not is_property and not is_command:
+        if returns_something(node) and not is_property and not is_command(node):
             missing += [] if "Returns" in sections else ["Returns"]
-        if raises(node) and not is_command:
+        if raises(node) and not is_command(node):
             missing += [] if "Raises" in sections else ["Raises"]
     elif refuses_to_be_made(node) and "Raises" not in sections:
         missing.append("Raises")
