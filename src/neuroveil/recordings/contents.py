@@ -142,14 +142,17 @@ class MicrovoltSegment:
         if start == stop:
             return np.empty((self.n_channels, 0), np.float32)
         try:
-            values = self.raw.read(start, stop)
+            # What leaves the range of float32 becomes infinite; like NaN, it is for the
+            # rejection of windows to find.
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = self.raw.read(start, stop)
+                if bool((self.factors != 1.0).any()):
+                    values *= self.factors[:, np.newaxis].astype(np.float32)
         except (OSError, EOFError, ValueError, RuntimeError) as error:
             raise self.options.refusal(
                 "samples that can be read", f"an error of the reader ({type(error).__name__})",
                 "The file may be damaged or was changed while it was read. " + UNREADABLE_REMEDY,
             ) from None  # fmt: skip
-        if bool((self.factors != 1.0).any()):
-            values *= self.factors[:, np.newaxis].astype(np.float32)
         return values
 
 

@@ -15,6 +15,8 @@ from neuroveil.recordings.options import ReadOptions
 
 FIXED_BYTES = SIGNAL_BYTES = 256
 MAX_SIGNALS = 9999
+MIN_GAIN, MAX_GAIN = 1e-20, 1e20
+"""Gains outside this range are damage, and would leave the range of float32."""
 
 _FIELDS: tuple[tuple[str, int], ...] = (
     ("label", 16), ("transducer", 80), ("unit", 8), ("physical_min", 8), ("physical_max", 8),
@@ -217,7 +219,10 @@ def _calibration(field: dict[str, bytes]) -> tuple[float | None, float | None]:
     if top <= bottom or high == low:
         return None, None
     gain = (high - low) / (top - bottom)
-    return gain, low - gain * bottom
+    offset = low - gain * bottom
+    if not (MIN_GAIN <= abs(gain) <= MAX_GAIN and abs(offset) <= MAX_GAIN):
+        return None, None
+    return gain, offset
 
 
 def _text(field: bytes) -> str:

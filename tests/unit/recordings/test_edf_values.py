@@ -73,7 +73,8 @@ def test_slow_drift_does_not_look_like_a_wrong_unit(signal, write_edf, read_all)
     "calibration",
     [{"digital": (0, 0)}, {"digital": (32767, -32768)}, {"physical": (5, 5)},
      {"physical": ("nan", "inf")}, {"physical": ("1_0", "2_0")}, {"physical": ("", "")},
-     {"physical": ("abc", 1)}, {"physical": ("1.000,5", 1)}],
+     {"physical": ("abc", 1)}, {"physical": ("-1E300", "1E300")},
+     {"digital": (0, "1E99")}, {"physical": ("1.000,5", 1)}],
 )  # fmt: skip
 def test_an_impossible_calibration_costs_the_channel(
     signal, write_edf, read_all, codes, calibration

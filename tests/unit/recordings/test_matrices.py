@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import struct
+import sys
+import zlib
+
 import h5py
 import numpy as np
 import pytest
@@ -72,7 +76,8 @@ def write_h5(path, variables):
 WRITERS = {"mat": write_mat5, "73.mat": write_mat73, "h5": write_h5}
 
 
-@pytest.fixture(params=WRITERS)
+# Every file of MATLAB 5 is read by a process of its own, which takes half a second.
+@pytest.fixture(params=[pytest.param("mat", marks=pytest.mark.slow), "73.mat", "h5"])
 def write(request, tmp_path):
     def write(variables):
         path = tmp_path / f"a.{request.param}"
@@ -252,3 +257,48 @@ def test_damaged_files_are_refused(tmp_path, read_all, canary, name, start):
     with pytest.raises(RecordingError) as caught:
         read_all(path)
     assert canary not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_file_that_crashes_its_reader_costs_that_file_only(tmp_path, read_all, eeg):
+    """Overwritten sizes and types; some kill scipy 1.17 by a segmentation fault."""
+    path = tmp_path / "a.mat"
+    scipy.io.savemat(path, {"data": eeg, "fs": 250.0, "labels": cell(NAMES), "unit": "uV"})
+    good = path.read_bytes()
+    refused = 0
+    for position in range(136, 200, 4):
+        path.write_bytes(good[:position] + b"\xff\xff\xff\x7f" + good[position + 4 :])
+        try:
+            read_all(path)
+        except RecordingError:
+            refused += 1
+    assert refused > 4
+
+
+def test_a_reader_that_dies_is_a_refusal(tmp_path, read_all, monkeypatch):
+    path = tmp_path / "a.mat"
+    scipy.io.savemat(path, {"data": np.zeros((3, 100))})
+    monkeypatch.setattr("neuroveil.recordings.matlab.MAX_SECONDS", 0.01)
+    with pytest.raises(RecordingError, match="ended without an answer"):
+        read_all(path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of address space")
+def test_a_small_file_that_unfolds_to_gigabytes_hits_the_limit(tmp_path, read_all, monkeypatch):
+    """600 MB of zeros in a file of 3 MB, against a limit of 700 MB with the reader itself."""
+    n = 600_000_000
+    body = struct.pack("<8I", 6, 8, 6, 0, 5, 8, 3, n // 3) + struct.pack("<HH4s", 1, 4, b"data")
+    body += struct.pack("<2I", 2, n)  # stored as bytes
+    packer = zlib.compressobj(1)
+    packed = packer.compress(struct.pack("<2I", 14, len(body) + n) + body)
+    packed += b"".join(packer.compress(bytes(n // 100)) for _ in range(100)) + packer.flush()
+    path = tmp_path / "a.mat"
+    path.write_bytes(
+        b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + struct.pack("<2I", 15, len(packed))
+        + packed
+    )  # fmt: skip
+    assert path.stat().st_size < 4_000_000
+    monkeypatch.setattr("neuroveil.recordings.matlab.MAX_BYTES", 700 << 20)
+    with pytest.raises(RecordingError, match="MemoryError"):
+        read_all(path, file_channels=("Fp1", "Fp2", "Cz"), sfreq=250.0, unit="uV")
