@@ -163,7 +163,7 @@ def _key_figures(facts: Facts) -> list[tuple[str, str]]:
         ("patients", number(facts.get("domain.n"))),
         ("columns", number(facts.get("domain.dimension"))),
         ("noise in a cell (std)", number(facts.get("mechanism.noise_std"), 4)),
-        ("predicted correlation", number(correlation, 2)),
+        ("correlation kept", number(correlation, 2)),
     ]
 
 

@@ -259,6 +259,14 @@ def test_every_fact_is_listed(certificate, columns):
             assert f"<code>{link}.{name}</code>" in page
 
 
+def test_a_guarantee_is_green_a_missing_one_red_and_a_plan_amber():
+    style = (Path(report.__file__).parent / "templates" / "style.css").read_text()
+    rules = dict(re.findall(r"^([^{}@\n]+) \{([^}]*)\}", style, flags=re.M))
+    assert "color: var(--green)" in rules[".status"]
+    assert "color: var(--red)" in rules[".is-broken .status"]
+    assert "color: var(--amber)" in rules[".is-planned .status"]
+
+
 def _luminance(colour: str) -> float:
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
