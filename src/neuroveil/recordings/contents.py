@@ -56,7 +56,18 @@ class RawSegment(Protocol):
         ...
 
     def read(self, start: int, stop: int) -> SignalArray:
-        """Read samples as float32, shape (n_channels, stop - start), in the file's units."""
+        """Read samples ``start`` up to but not including ``stop``.
+
+        Parameters
+        ----------
+        start, stop : int
+            Sample indices, ``0 <= start <= stop <= n_times``.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_channels, stop - start)
+            Signal in the units of the file.
+        """
         ...
 
 
@@ -183,7 +194,18 @@ class MatrixSegment:
         return int(self.matrix.shape[1 if self.channels_first else 0])
 
     def read(self, start: int, stop: int) -> SignalArray:
-        """Read samples as float32, in the file's units."""
+        """Read samples ``start`` up to but not including ``stop``.
+
+        Parameters
+        ----------
+        start, stop : int
+            Sample indices, ``0 <= start <= stop <= n_times``.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_channels, stop - start)
+            Signal in the units of the file.
+        """
         values = np.empty((len(self.indices), stop - start), np.float32)
         if self.channels_first:
             for row, index in enumerate(self.indices):
@@ -224,7 +246,18 @@ class PartOfSegment:
         return self.last - self.first
 
     def read(self, start: int, stop: int) -> SignalArray:
-        """Read samples as float32, in the file's units."""
+        """Read samples ``start`` up to but not including ``stop``.
+
+        Parameters
+        ----------
+        start, stop : int
+            Sample indices, ``0 <= start <= stop <= n_times``.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_channels, stop - start)
+            Signal in the units of the file.
+        """
         return self.whole.read(self.first + start, self.first + stop)
 
 

@@ -174,7 +174,18 @@ class EdfSegment:
         return (self.last - self.first) * self._record_times
 
     def read(self, start: int, stop: int) -> SignalArray:
-        """Read samples as float32, shape (n_channels, stop - start), in physical units."""
+        """Read samples ``start`` up to but not including ``stop``.
+
+        Parameters
+        ----------
+        start, stop : int
+            Sample indices, ``0 <= start <= stop <= n_times``.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_channels, stop - start)
+            Signal in the physical units that the header states.
+        """
         if self.header.record_bytes > MAX_BLOCK_BYTES:
             return self._read_by_channel(start, stop)
         times = self._record_times
