@@ -14,6 +14,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-core ## the whole job on a generated cohort, under two minutes
+	@rm -rf demo
 	$(VENV)/bin/neuroveil demo
 
 test: $(VENV)/.installed-dev ## everything that CI runs: fast set, checks, docs, full set

@@ -44,6 +44,7 @@ def edit(study: Path, toml: str) -> None:
     for wanted in toml.splitlines():
         if wanted.startswith("["):
             section = wanted
+            lines = [section if line == f"# {section}" else line for line in lines]
             continue
         key = wanted.split(" = ")[0]
         start = lines.index(section) + 1
