@@ -31,7 +31,7 @@ from neuroveil.privacy.verify.people import (
     check_preprocessing,
     check_unit,
 )
-from neuroveil.privacy.verify.result import LINKS, Check, VerificationResult
+from neuroveil.privacy.verify.result import LINKS, Check, Scope, VerificationResult
 from neuroveil.privacy.verify.statement import Statement
 from neuroveil.privacy.verify.structure import check_structure
 
@@ -44,7 +44,7 @@ _CHAIN: tuple[Callable[[Statement], Iterator[Check]], ...] = (
     check_software,
 )  # fmt: skip
 
-_NOTES = {
+_NOTES: dict[Scope, tuple[str, ...]] = {
     "release": (
         "The Parquet file is bound by its digest; its values were not compared with the CSV file.",
         "Whether the stated steps are what was run, and whether the ledger is complete, rests on "
@@ -104,6 +104,6 @@ def _check_certificate(statement: Statement) -> list[Check]:
     return chain + list(check_conclusion(statement, chain))
 
 
-def _result(scope: str, statement: Statement, checks: list[Check]) -> VerificationResult:
+def _result(scope: Scope, statement: Statement, checks: list[Check]) -> VerificationResult:
     ordered = sorted(checks, key=lambda check: LINKS.index(check.link))
     return VerificationResult(scope, statement.title, tuple(ordered), _NOTES[scope])

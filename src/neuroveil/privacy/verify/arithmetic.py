@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 DIGITS = 110
 """Working precision. Between ε = 1e-12 and 1e6 cancellation costs at most about 40 digits."""
@@ -120,8 +120,8 @@ def _erfc_by_series(x: Decimal) -> Decimal:
     with localcontext(_context(30)):
         square = x * x
         term = total = x
-        n = 0
-        while term > total.scaleb(-DIGITS - 30):
+        n, negligible = 0, x.scaleb(-DIGITS - 30)
+        while term > negligible:
             n += 1
             term = term * 2 * square / (2 * n + 1)
             total += term
@@ -184,6 +184,7 @@ def delta_analytic(epsilon: Decimal, sigma: Decimal, sensitivity: Decimal) -> De
         return max(value, Decimal(0))
 
 
+@lru_cache(maxsize=256)
 def smallest_epsilon(delta: Decimal, sigma: Decimal, sensitivity: Decimal) -> Decimal:
     """Smallest ε for which continuous Gaussian noise is (ε, δ)-DP, by bisection.
 
@@ -209,6 +210,7 @@ def smallest_epsilon(delta: Decimal, sigma: Decimal, sensitivity: Decimal) -> De
     return _bisect(Decimal(0), high, lambda e: delta_analytic(e, sigma, sensitivity) <= delta)
 
 
+@lru_cache(maxsize=256)
 def smallest_sigma(epsilon: Decimal, delta: Decimal, sensitivity: Decimal) -> Decimal:
     """Smallest standard deviation for which Gaussian noise is (ε, δ)-DP, by bisection.
 
@@ -286,8 +288,7 @@ def epsilon_shift(epsilon: Decimal, dimension: int, scale: Decimal) -> Decimal:
     """What the second proof takes from ε: η = (d + B)/(24 s²) + 3 d e^(-2π²s²).
 
     B = d + 2 √(d (ε + 100)) + 2 (ε + 100) bounds the squared norm of the noise in units of
-    s² up to a probability of e^-(ε + 99) (Laurent & Massart 2000, Lemma 1; rounding to
-    integers costs less than the one in the exponent once s is above 1000).
+    s² up to a probability of e^-(ε + 99), where :func:`second_proof_applies`.
 
     Parameters
     ----------
@@ -300,7 +301,33 @@ def epsilon_shift(epsilon: Decimal, dimension: int, scale: Decimal) -> Decimal:
         η.
     """
     with precise():
-        x = epsilon + 100
-        bound = dimension + 2 * (dimension * x).sqrt() + 2 * x
+        bound = _chi_square_bound(epsilon + 100, dimension)
         tail = 3 * dimension * (-2 * pi() ** 2 * min(scale * scale, Decimal(10**12))).exp()
         return (dimension + bound) / (24 * scale * scale) + tail
+
+
+def second_proof_applies(epsilon: Decimal, dimension: int, scale: Decimal) -> bool:
+    """Whether the second proof covers noise that was rounded to integers.
+
+    Rounding moves the norm of the noise by at most √d/2 steps; what is left of B has to be
+    the bound for e^-(ε + 99) (Laurent & Massart 2000, Lemma 1).
+
+    Parameters
+    ----------
+    epsilon, dimension, scale : Decimal, int, Decimal
+        As in :func:`slack_by_total_variation`.
+
+    Returns
+    -------
+    bool
+        True on every grid that is fine beside the noise.
+    """
+    with precise():
+        root = _chi_square_bound(epsilon + 100, dimension).sqrt()
+        left = root - Decimal(dimension).sqrt() / (2 * scale)
+        return left > 0 and left * left >= _chi_square_bound(epsilon + 99, dimension)
+
+
+def _chi_square_bound(x: Decimal, dimension: int) -> Decimal:
+    """Bound that a chi-square variable crosses with a probability of at most e^-x."""
+    return dimension + 2 * (dimension * x).sqrt() + 2 * x

@@ -201,15 +201,16 @@ def slacks(statement: Statement, epsilon: Decimal, delta: Decimal) -> tuple[Deci
     Returns
     -------
     tuple of Decimal
-        By total variation, and by likelihood ratio; both 0 for continuous noise.
+        By total variation, and by likelihood ratio (infinite where that proof does not
+        apply); both 0 for continuous noise.
     """
     scale, dimension = integer_scale(statement), statement.integer("domain.dimension")
     if scale is None or dimension is None or scale <= 0:
         return Decimal(0), Decimal(0)
-    return (
-        arithmetic.slack_by_total_variation(epsilon, dimension, scale),
-        arithmetic.slack_by_likelihood_ratio(delta, dimension, scale),
-    )
+    first = arithmetic.slack_by_total_variation(epsilon, dimension, scale)
+    if not arithmetic.second_proof_applies(epsilon, dimension, scale):
+        return first, Decimal("Infinity")
+    return first, arithmetic.slack_by_likelihood_ratio(delta, dimension, scale)
 
 
 def gaussian_target(statement: Statement) -> tuple[Decimal, Decimal] | None:

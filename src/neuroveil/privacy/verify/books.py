@@ -52,11 +52,11 @@ def check_composition(statement: Statement) -> Iterator[Check]:
 def _check_remaining(
     statement: Statement, key: str, limit: Fraction | None, before: Fraction | None
 ) -> Check:
-    name, this = "composition.remaining", statement.number(f"guarantee.{key}")
+    name, this = f"composition.remaining.{key}", statement.number(f"guarantee.{key}")
     before = Fraction(0) if before is None and statement.is_claim else before
     if limit is None or before is None or this is None:
         return missing(name, "limit, spent_before or guarantee")
-    right, stated = limit - before - this, statement.number(name, key)
+    right, stated = limit - before - this, statement.number("composition.remaining", key)
     rounding = Fraction(1, 10**12) * max(limit, before, this)
     details = {"stated": stated, "recomputed": right, "source": _BASIC}
     if before < 0 or limit < 0 or right < -rounding:
@@ -66,7 +66,7 @@ def _check_remaining(
         )  # fmt: skip
     if stated is None and statement.is_claim:
         return holds(name, f"There is room for this release: {key} {show(right)}.", **details)
-    if stated is None or stated < 0 or abs(stated - right) > rounding:
+    if stated is None or stated < -rounding or abs(stated - right) > rounding:
         return broken(name, f"What remains of {key} is {show(right)}.", **details)
     return holds(name, f"{show(right)} of the limit for {key} remains.", **details)
 

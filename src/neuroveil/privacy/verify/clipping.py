@@ -7,12 +7,13 @@ from decimal import Decimal
 from fractions import Fraction
 
 from neuroveil.privacy.verify.arithmetic import square_root
-from neuroveil.privacy.verify.basis import squared_sensitivity, stated_norm
+from neuroveil.privacy.verify.basis import integer_scale, squared_sensitivity, stated_norm
 from neuroveil.privacy.verify.findings import broken, finding, holds, missing, quote, show
 from neuroveil.privacy.verify.result import Check
 from neuroveil.privacy.verify.statement import Statement
 
 _TRIANGLE = "triangle inequality; l1 <= sqrt(d) * l2 (Cauchy & Schwarz)"
+_FEWEST_STEPS, _MOST_STEPS = 2**20, 2**57
 _ROUNDED_UP_AT_MOST = Fraction(1_000_000_001, 1_000_000_000)
 
 
@@ -46,13 +47,21 @@ def check_bound(statement: Statement) -> Iterator[Check]:
     yield holds("bound.clip_norm", f"No row is longer than {show(clip_norm)}.", stated=clip_norm)
     grid = statement.integer("bound.grid_log2")
     if grid is not None and abs(grid) <= 1100:
-        fine = Fraction(2) ** grid <= clip_norm
-        yield finding(
-            "holds" if fine else "broken", "bound.grid_log2",
-            f"Values are multiples of 2^{grid}, and rows are rounded towards zero onto it"
-            + ("." if fine else "; that step is longer than the longest row."),
-            stated=grid, source="discrete noise on a power-of-two grid",
-        )  # fmt: skip
+        yield _check_grid(statement, grid, clip_norm)
+
+
+def _check_grid(statement: Statement, grid: int, clip_norm: Fraction) -> Check:
+    """The step has to be small beside the bound, and in a certificate beside the noise."""
+    scale = integer_scale(statement)
+    fine = Fraction(2) ** grid <= clip_norm
+    if scale is not None and not statement.is_claim:
+        fine = fine and _FEWEST_STEPS <= scale <= _MOST_STEPS
+    return finding(
+        "holds" if fine else "broken", "bound.grid_log2",
+        f"Values are multiples of 2^{grid}, and rows are rounded towards zero onto it"
+        + ("." if fine else "; that step does not suit the noise or the longest row."),
+        stated=grid, source="discrete noise on a power-of-two grid",
+    )  # fmt: skip
 
 
 def check_sensitivity(statement: Statement) -> Iterator[Check]:

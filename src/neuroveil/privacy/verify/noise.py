@@ -176,10 +176,12 @@ def _enough(statement: Statement, factor: Decimal, rule: str, details: dict[str,
             f"The noise is {show(factor, 4)} times what is needed, so it does not follow from "
             "the stated guarantee.", **details,
         )  # fmt: skip
+    printed = ", below 1 only by the rounding of its last printed digit" if factor < 1 else ""
     return holds(
-        _NAME, f"The noise is enough ({rule}); it is {show(factor, 8)} times what is needed.",
+        _NAME,
+        f"The noise is enough: {rule}. It is {show(factor, 8)} times what is needed{printed}.",
         **details,
-    )  # fmt: skip
+    )
 
 
 def _check_paper_scale(

@@ -14,6 +14,10 @@ from neuroveil.privacy.verify.result import Check
 from neuroveil.privacy.verify.statement import Statement
 
 _NIST = "NIST SP 800-226, unit of privacy"
+_WORDS = {
+    "preprocessing.features": "features",
+    "preprocessing.scaling": "scaling constants",
+}
 
 
 def check_unit(statement: Statement) -> Iterator[Check]:
@@ -158,7 +162,7 @@ def check_preprocessing(statement: Statement) -> Iterator[Check]:
     Check
         Features and scaling.
     """
-    for name in ("preprocessing.features", "preprocessing.scaling"):
+    for name in _WORDS:
         yield from _check_fit(statement, name)
         params = statement.raw(name, "params")
         digest = statement.text(name, "params_digest")
@@ -176,7 +180,7 @@ def check_preprocessing(statement: Statement) -> Iterator[Check]:
 def _check_fit(statement: Statement, name: str) -> Iterator[Check]:
     fitted_on = statement.text(name, "fitted_on")
     budget = statement.number(name, "epsilon")
-    what = name.partition(".")[2]
+    what = _WORDS[name]
     source = "Dwork & Roth 2014, Section 2.3: a function of private data is a release of its own"
     if fitted_on is None:
         yield missing(name, f"{name}.fitted_on")

@@ -110,7 +110,8 @@ def _stated_noise(statement: Statement) -> _Noise | None:
     n, d = statement.integer("domain.n"), statement.integer("domain.dimension")
     if scale is None or clip_norm is None or grid is None or n is None or d is None:
         return None
-    if mechanism is None or min(scale, clip_norm, n, d) <= 0 or not -1022 <= grid <= 512:
+    positive = scale > 0 and clip_norm > 0 and n > 0 and d > 0
+    if mechanism is None or not positive or not -1022 <= grid <= 512:
         return None
     step = 2.0**grid
     return _Noise(mechanism == "gaussian", float(scale) / step, float(clip_norm) / step, n, d)
