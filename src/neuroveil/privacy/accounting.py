@@ -25,7 +25,7 @@ Family = Literal["gaussian", "laplace"]
 
 _GRID_STEPS = 1e-4
 _CHECKED_EPSILONS = (1e-3, 50.0)
-_SMALLEST_CHECKED_DELTA = 1e-12
+SMALLEST_CHECKED_DELTA = 1e-12
 """Range in which the library's discretised distributions are accurate."""
 
 
@@ -219,7 +219,8 @@ def cross_check(event: Event, epsilon: float, delta: float) -> CrossCheck:
     epsilon : float
         What the closed form says of it; tells whether the library can reach.
     delta : float
-        Delta at which to ask; 0 for Laplace noise.
+        Delta at which to ask; for Laplace noise :data:`SMALLEST_CHECKED_DELTA` is taken,
+        because the library keeps a little probability for losses that it cuts off.
 
     Returns
     -------
@@ -228,16 +229,15 @@ def cross_check(event: Event, epsilon: float, delta: float) -> CrossCheck:
         Laplace noise of one coordinate that takes the whole L1 sensitivity.
     """
     low, high = _CHECKED_EPSILONS
+    method, rho, found = "dp-accounting, privacy loss distribution", None, None
     reachable = low <= epsilon <= high
     if event.family == "laplace":
+        delta = SMALLEST_CHECKED_DELTA
         found = _pld_laplace(event.noise_multiplier) if reachable else None
-        rho = None
     else:
-        found = None
-        if reachable and delta >= _SMALLEST_CHECKED_DELTA:
-            found = epsilon_by_pld((event,), delta)
         rho = zcdp_rho((event,))
-    method = "dp-accounting, privacy loss distribution"
+        if reachable and delta >= SMALLEST_CHECKED_DELTA:
+            found = epsilon_by_pld((event,), delta)
     return CrossCheck(method, version("dp-accounting"), found, delta, rho)
 
 
@@ -266,7 +266,7 @@ def _pld_laplace(noise_multiplier: float) -> float:
         NeighboringRelation.ADD_OR_REMOVE_ONE, value_discretization_interval=_GRID_STEPS / parameter
     )
     accountant.compose(LaplaceDpEvent(parameter))
-    return float(accountant.get_epsilon(0.0))
+    return float(accountant.get_epsilon(SMALLEST_CHECKED_DELTA))
 
 
 def _library_multiplier(event: Event, relation: Relation) -> float:

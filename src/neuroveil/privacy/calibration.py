@@ -129,6 +129,8 @@ def gaussian_epsilon(sensitivity: float, noise_scale: float, delta: float) -> fl
     # A slightly larger ratio covers the computation's own error.
     mu = sensitivity / noise_scale * (1 + _MARGIN / 8)
     target = math.log(delta)
+    if log_delta(mu, 0.0) <= target:
+        return 0.0
     low, high = 0.0, mu * (mu / 2 + _LARGEST_A)
     while high - low > 2 * math.ulp(high):
         middle = (low + high) / 2

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from neuroveil.errors import ChainError
 from neuroveil.privacy.accounting import cross_check
 from neuroveil.privacy.bounds import Relation, adjacency_factor
 from neuroveil.privacy.exact import exact
@@ -77,6 +78,11 @@ def build_certificate(inputs: ChainInputs) -> Certificate:
     -------
     Certificate
         Not bound to files yet.
+
+    Raises
+    ------
+    ChainError
+        If the settings of the preprocessing are not plain data.
     """
     versions = measured_versions(inputs.settings.software_versions)
     stated: dict[str, Mapping[str, Fact]] = {
@@ -181,10 +187,17 @@ def _preprocessing(inputs: ChainInputs) -> Link:
 
 
 def _step(name: str, params: dict[str, Any], fitted_on: str) -> dict[str, Any]:
+    try:
+        params_digest = digest(canonical_json(params))
+    except (TypeError, ValueError) as error:
+        raise ChainError(
+            f"preprocessing.{name}", "settings as plain data without NaN or infinity",
+            type(error).__name__, "Give numbers, text, lists and objects of these.",
+        ) from error  # fmt: skip
     return {
         "step": name,
         "params": params,
-        "params_digest": digest(canonical_json(params)),
+        "params_digest": params_digest,
         "fitted_on": fitted_on,
         "epsilon": 0,
         "delta": 0,

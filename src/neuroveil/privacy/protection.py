@@ -94,6 +94,7 @@ def protect(
     certificate = build_certificate(
         ChainInputs(settings, mechanism, scaling, table.n_patients, source.facts, charge)
     )
+    _ = certificate.chain_digest  # what could not be written is refused before the spend
     charge.consume(charge_request(settings, table.columns, table.n_patients))
     values = mechanism.apply(rows_int, mechanism.draw(table.n_patients, source))
     order = permutation(table.n_patients, source)
