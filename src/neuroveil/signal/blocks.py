@@ -14,6 +14,10 @@ from neuroveil.signal.plan import Block, ExtractionPlan
 from neuroveil.types.recording import ChunkSource, SignalArray
 
 
+ROWS_AT_ONCE = 4
+"""Channels in one call of the FFT: enough to fill vector registers, few enough for the cache."""
+
+
 class UnmappedGapsError(Exception):
     """Samples that are no numbers were met before they were searched for. Never leaves here."""
 
@@ -101,11 +105,12 @@ class BlockFilter:
         n_times = (block.n_windows + grid.hops_per_window - 1) * grid.hop
         offset = first_out - start_out
         filtered = np.empty((rows, n_times), dtype=np.float32)
-        for row in range(rows):
-            spectrum = fft.rfft(signal[row])[: len(gain)]
+        for row in range(0, rows, ROWS_AT_ONCE):
+            some = slice(row, row + ROWS_AT_ONCE)
+            spectrum = fft.rfft(signal[some])[:, : len(gain)]
             spectrum *= gain
             inverse = fft.irfft(spectrum, block.n_times_out, overwrite_x=True)
-            filtered[row] = inverse[offset : offset + n_times]
+            filtered[some] = inverse[:, offset : offset + n_times]
         return filtered
 
     def _gain(self, n_times_out: int) -> SignalArray:
