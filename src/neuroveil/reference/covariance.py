@@ -2,7 +2,7 @@
 
 190 columns have 17,955 covariances; seven people cannot say anything about them one by
 one. If the covariance of two columns is the product of their channels' and their features'
-covariance (a Kronecker product), 226 numbers remain, and every recording is worth ten
+covariance (a Kronecker product), 216 correlations remain, and every recording is worth ten
 observations of the channels and nineteen of the features. Even so the largest eigenvalues
 come out too large and the smallest too small, so both factors are shrunk towards the
 identity by the shares that predict left-out people best.
