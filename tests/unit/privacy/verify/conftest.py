@@ -306,9 +306,10 @@ def write_release(folder: Path, document: dict[str, Any], r: Recipe, values: Any
     if values is None:
         values = noisy_rows(r, document["chain"]["mechanism"]["noise_scale"]["value"])
     names = [*r.columns, *(label["name"] for label in r.labels), *r.unprotected]
-    beside = [f"c{i % 2}" for i in range(len(names) - len(r.columns))]
+    beside = len(names) - len(r.columns)
     lines = [",".join(names)]
-    lines += [",".join([*map(repr, row), *beside]) for row in values.tolist()]
+    for position, row in enumerate(values.tolist()):
+        lines.append(",".join([*map(repr, row), *[f"c{position % 2}"] * beside]))
     inner = {k: document[k] for k in document if k not in ("release", "previous_hash", "signature")}
     chain_digest = digest(canonical(inner))
     dictionary = {
