@@ -109,7 +109,7 @@ def _matrix(
         )
     if len(matrix.shape) == 2 and n_trials == 1:
         return matrix
-    values = matrix.load().reshape(sizes, order="F")
+    values = matrix.load().reshape(sizes)
     return [values[:, :, i] for i in range(n_trials)]
 
 
