@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neuroveil.errors import StudyError, StudyMistake
-from neuroveil.pipeline.internal_files import write_extraction
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.release import release_study
 from neuroveil.pipeline.reports import write_internal_report
@@ -100,7 +99,6 @@ def run_demo(folder: Path, epsilon: float = 1.0, progress: Progress = no_progres
     (folder / "study.toml").write_text(_STUDY.format(epsilon=epsilon), encoding="utf-8")
     study = load_study(folder)
     released = release_study(study, progress=progress)
-    write_extraction(study, released.extraction, time.monotonic() - start)
     internal, utility = write_internal_report(study, released, 20, progress)
     return DemoResult(
         verdict=released.certificate.verdict,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from neuroveil.errors import BudgetError, StudyError, StudyMistake
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.budget import open_ledger
 from neuroveil.pipeline.extract import Extraction, extract_study
+from neuroveil.pipeline.internal_files import write_extraction
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.promise import (
     named_reference,
@@ -16,9 +18,9 @@ from neuroveil.pipeline.promise import (
     study_scaling,
     with_public_categories,
 )
-from neuroveil.pipeline.release_folder import check_target, write_release
+from neuroveil.pipeline.release_folder import check_rendering, check_target, write_release
 from neuroveil.pipeline.settings import find_roster, study_columns
-from neuroveil.privacy import ProtectSettings, charge_request, check_release, protect
+from neuroveil.privacy import ProtectSettings, charge_request, check_release, protect, rehearse
 from neuroveil.study import Study
 from neuroveil.types.certificate import Certificate
 from neuroveil.types.charge import ChargeRequest
@@ -160,11 +162,14 @@ def release_study(
     preview = preview_release(study)
     ledger = open_ledger(study)
     require_room(ledger, preview.request)
+    start = time.monotonic()
     extraction = extract_study(study, n_workers, progress)
+    write_extraction(study, extraction, time.monotonic() - start)
     require_data(extraction.table)
     scaling = study_scaling(study, extraction.table)
     table = with_public_categories(study, extraction.table)
     check_release(table, scaling, preview.settings)
+    check_rendering(rehearse(scaling, preview.settings, preview.n_patients), table.columns)
     check_target(target)
     charge = ledger.reserve(preview.request)
     progress(0, 1, "drawing noise")

@@ -65,6 +65,22 @@ def check_target(target: Path) -> None:
         raise StudyError([mistake])
 
 
+def check_rendering(certificate: Certificate, columns: tuple[Column, ...]) -> None:
+    """Draw the page and the statement once, before any budget is spent.
+
+    A broken installation of a drawing library would otherwise be noticed too late.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of a rehearsal with the same settings.
+    columns : tuple of Column
+        The columns of the release.
+    """
+    public_report(certificate, columns)
+    statement(certificate)
+
+
 def write_release(release: Release, target: Path) -> Certificate:
     """Write a release folder in one step.
 

@@ -70,15 +70,15 @@ def read_options(study: Study, role: str = "recording") -> ReadOptions:
     ReadOptions
         For :func:`neuroveil.recordings.opened_recording`.
     """
-    source, signal = study.input, study.signal
+    source = study.input
     return ReadOptions(
         channels=study.montage.channels,
         montage=study.montage.kind,
         unit=source.unit,
         unit_override=source.unit_override,
         sfreq=source.sfreq_hz,
-        highpass_hz=signal.highpass_hz,
-        lowpass_hz=signal.lowpass_hz,
+        highpass_hz=source.highpass_hz,
+        lowpass_hz=source.lowpass_hz,
         file_channels=source.file_channels,
         role=role,
     )

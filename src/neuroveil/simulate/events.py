@@ -10,7 +10,7 @@ from neuroveil.simulate.head import electrode_positions, field_around
 from neuroveil.simulate.truth import PatientTruth, SessionTruth
 from neuroveil.types.recording import FloatArray, SignalArray
 
-BLINK_UV, SPIKE_UV, SEIZURE_UV, MUSCLE_UV, HEARTBEAT_UV = 150.0, 80.0, 70.0, 18.0, 900.0
+BLINK_UV, SPIKE_UV, SEIZURE_UV, MUSCLE_UV, HEARTBEAT_UV = 150.0, 80.0, 70.0, 9.0, 900.0
 """Typical peak amplitudes (muscle: root mean square) where each is strongest, in µV."""
 
 SEIZURE_HZ = 3.0

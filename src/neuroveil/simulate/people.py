@@ -21,8 +21,11 @@ from neuroveil.types.catalogue import STANDARD_CHANNELS
 FOCI: tuple[str, ...] = ("T7", "T8", "F7", "F8", "P7", "P8")
 """Where a focus may sit: the temporal lobes and their neighbours, the commonest place."""
 
-PERSON_SPREAD = {"rms": 0.12, "exponent": 0.2, "alpha": 0.3, "beta": 0.2, "gain": 0.08}
-"""Standard deviations between people: log10 units, or plain for the exponent."""
+PERSON_MEAN = {"rms": 0.75, "exponent": 1.55, "alpha": 1.95, "beta": 1.15}
+PERSON_SPREAD = {"rms": 0.1, "exponent": 0.15, "alpha": 0.25, "beta": 0.2, "gain": 0.05}
+"""Means and standard deviations between people: log10 of µV or µV², or plain for the exponent.
+Chosen so that features of clean recordings lie where those of public recordings of healthy
+adults lie, within about one spread, and rows are about as long."""
 
 DAY_SHARE = 0.2
 """A person differs from day to day by this share of the spread between people."""
@@ -89,13 +92,17 @@ def _draw_patient(spec: CohortSpec, number: int) -> PatientTruth:
 
 
 def _draw_signature(rng: np.random.Generator) -> Signature:
-    spread = PERSON_SPREAD
+    mean, spread = PERSON_MEAN, PERSON_SPREAD
+
+    def power_of_ten(name: str) -> float:
+        return float(10 ** (mean[name] + spread[name] * np.clip(rng.standard_normal(), -2.5, 2.5)))
+
     return Signature(
-        background_rms=float(10 ** rng.normal(1.0, spread["rms"])),
-        exponent=float(np.clip(rng.normal(1.2, spread["exponent"]), 0.6, 1.8)),
+        background_rms=power_of_ten("rms"),
+        exponent=float(np.clip(rng.normal(mean["exponent"], spread["exponent"]), 1.1, 2.0)),
         alpha_peak_hz=float(rng.uniform(8.6, 11.8)),
-        alpha_power=float(10 ** np.clip(rng.normal(1.9, spread["alpha"]), 1.3, 2.5)),
-        beta_power=float(10 ** rng.normal(0.7, spread["beta"])),
+        alpha_power=power_of_ten("alpha"),
+        beta_power=power_of_ten("beta"),
         gains=tuple((10 ** rng.normal(0.0, spread["gain"], len(STANDARD_CHANNELS))).tolist()),
     )
 

@@ -35,6 +35,8 @@ class InputSettings(Section):
     unit_override: Unit | None = None
     file_channels: Names = ()
     sfreq_hz: PositiveFloat | None = None
+    highpass_hz: PositiveFloat | None = None
+    lowpass_hz: PositiveFloat | None = None
     population: Literal["adults", "children", "elderly", "sleep", "mixed"] | None = None
 
     def mistakes(self) -> list[StudyMistake]:
@@ -99,8 +101,6 @@ class SignalOptions(Section):
 
     preset: Literal["harmonised", "paper"] = "harmonised"
     line_frequency_hz: Literal[50, 60] = 50
-    highpass_hz: PositiveFloat | None = None
-    lowpass_hz: PositiveFloat | None = None
     eog_regression: bool = True
     rejection: RejectionOptions = RejectionOptions()
 

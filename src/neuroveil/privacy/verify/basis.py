@@ -68,7 +68,7 @@ def squared_sensitivity(statement: Statement, norm: str | None) -> Fraction | No
     if bound == "l1":
         return rows**2 * one_row
     dimension = statement.integer("domain.dimension")
-    return None if dimension is None else rows**2 * one_row * dimension
+    return None if dimension is None or dimension < 1 else rows**2 * one_row * dimension
 
 
 def stated_norm(statement: Statement) -> str | None:
@@ -205,7 +205,7 @@ def slacks(statement: Statement, epsilon: Decimal, delta: Decimal) -> tuple[Deci
         apply); both 0 for continuous noise.
     """
     scale, dimension = integer_scale(statement), statement.integer("domain.dimension")
-    if scale is None or dimension is None or scale <= 0:
+    if scale is None or dimension is None or scale <= 0 or dimension < 1 or epsilon <= 0:
         return Decimal(0), Decimal(0)
     first = arithmetic.slack_by_total_variation(epsilon, dimension, scale)
     if not arithmetic.second_proof_applies(epsilon, dimension, scale):

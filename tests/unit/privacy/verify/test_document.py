@@ -124,6 +124,27 @@ json_values = st.recursive(
 )  # fmt: skip
 
 
+extreme_numbers = st.sampled_from(
+    [
+        0,
+        -1,
+        1,
+        2**62,
+        -(2**62),
+        5e-324,
+        -5e-324,
+        1e-160,
+        1e6,
+        1e150,
+        -1e150,
+        1e308,
+        0.5,
+        -0.0,
+        1e-12,
+    ]
+)
+
+
 @given(st.dictionaries(st.text(max_size=5), json_values, max_size=4))
 def test_json_is_read_as_written(document: dict[str, Any]) -> None:
     assert load_json(json.dumps(document).encode(), "test") == document
@@ -142,7 +163,7 @@ def test_arbitrary_values_never_crash(data: Any, tmp_path_factory: Any, honest: 
     names = [f"{link}.{key}" for link, facts in document["chain"].items() for key in facts]
     for name in data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=4)):
         link, key = name.split(".")
-        document["chain"][link][key]["value"] = data.draw(json_values)
+        document["chain"][link][key]["value"] = data.draw(json_values | extreme_numbers)
     path = tmp_path_factory.mktemp("any") / "certificate.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     result = verify(path)
