@@ -12,7 +12,7 @@ from neuroveil.errors import ChainError
 from neuroveil.privacy.randomness import SimulationRandomness, permutation
 from neuroveil.privacy.sampling import SystemRandomness
 
-N = 20_000
+N = 10_000
 FALSE_ALARM = 1e-7
 SYSTEM = SystemRandomness()
 
@@ -78,6 +78,7 @@ def test_shape_and_type(shape: tuple[int, int]) -> None:
             assert samples.dtype == np.int64
 
 
+@pytest.mark.slow
 def test_blocks_of_a_large_table_are_independent() -> None:
     """A block that is drawn twice would repeat thousands of 44-bit numbers."""
     samples = SYSTEM.discrete_gaussian(2.0**44, (4, 1 << 14))

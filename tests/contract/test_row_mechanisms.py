@@ -1,0 +1,235 @@
+"""The one suite that every row mechanism passes; a new mechanism joins by one line in CASES."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from neuroveil.errors import ChainError
+from neuroveil.privacy.mechanisms.contract import MechanismSpec, RowMechanism
+from neuroveil.privacy.mechanisms.registry import MECHANISM_NAMES, make_mechanism
+from neuroveil.privacy.randomness import RandomSource, SimulationRandomness
+from neuroveil.privacy.sampling import SystemRandomness
+from neuroveil.types.recording import FloatArray
+
+CASES: list[MechanismSpec] = [
+    MechanismSpec("gaussian", 1.0, 1e-5, 2.0, "l2", 363),
+    MechanismSpec("laplace", 1.0, 0.0, 2.0, "l2", 363),
+    MechanismSpec("laplace", 1.0, 0.0, 2.0, "l1", 363),
+    MechanismSpec("paper_laplace", 1.0, 0.0, 2.0, "l2", 363),
+]
+FORMAL = [spec for spec in CASES if spec.name != "paper_laplace"]
+FALSE_ALARM = 1e-7
+
+
+def label(spec: MechanismSpec) -> str:
+    return f"{spec.name}-{spec.norm}"
+
+
+every_mechanism = pytest.mark.parametrize("spec", CASES, ids=label)
+every_formal_mechanism = pytest.mark.parametrize("spec", FORMAL, ids=label)
+
+
+def rows(dimension: int) -> st.SearchStrategy[FloatArray]:
+    return arrays(np.float64, (2, dimension), elements=st.floats(-1e6, 1e6))
+
+
+def test_the_suite_covers_every_mechanism() -> None:
+    assert {spec.name for spec in CASES} == set(MECHANISM_NAMES)
+
+
+@every_mechanism
+@given(data=st.data())
+def test_neighbours_are_at_most_the_sensitivity_apart_in_integers(
+    spec: MechanismSpec, data: st.DataObject
+) -> None:
+    """Any two rows that one patient could have; distances are exact."""
+    dimension = data.draw(st.integers(1, 12))
+    mechanism = make_mechanism(replace(spec, dimension=dimension))
+    facts = mechanism.facts()
+    first, second = mechanism.bound(data.draw(rows(dimension))).tolist()
+    steps = [a - b for a, b in zip(first, second, strict=True)]
+    limit = Fraction(facts["sensitivity"]["value"].value) / Fraction(2) ** grid_log2(mechanism)
+    if facts["sensitivity"]["norm"].value == "l2":
+        assert sum(step**2 for step in steps) <= limit**2
+    else:
+        assert sum(abs(step) for step in steps) <= limit
+
+
+def grid_log2(mechanism: RowMechanism) -> int:
+    return int(mechanism.facts()["bound"]["grid_log2"].value)
+
+
+def extreme_pair(spec: MechanismSpec) -> FloatArray:
+    """Two rows at the ends of the ball, as far apart as the mechanism's norm allows."""
+    corner = np.full(spec.dimension, 1.0)
+    axis = np.zeros(spec.dimension)
+    axis[0] = 1.0
+    direction = axis if spec.norm == "l1" or spec.name == "gaussian" else corner
+    return np.stack([direction, -direction]) * 1e3
+
+
+@every_mechanism
+def test_the_sensitivity_is_attained(spec: MechanismSpec) -> None:
+    mechanism = make_mechanism(spec)
+    first, second = mechanism.to_scaled(mechanism.bound(extreme_pair(spec)))
+    order = 2 if mechanism.facts()["sensitivity"]["norm"].value == "l2" else 1
+    distance = np.linalg.norm(first - second, ord=order)
+    assert distance == pytest.approx(mechanism.facts()["sensitivity"]["value"].value, rel=1e-9)
+
+
+@every_mechanism
+@pytest.mark.parametrize(
+    "source", [SystemRandomness(), SimulationRandomness(8)], ids=["system", "simulation"]
+)
+def test_the_noise_has_the_stated_scale(spec: MechanismSpec, source: RandomSource) -> None:
+    """18,150 cells, values read back as floats. False alarms: below 1e-7."""
+    mechanism = make_mechanism(spec)
+    rows_int = mechanism.bound(np.zeros((50, spec.dimension)))
+    values = mechanism.apply(rows_int, mechanism.draw(50, source)).ravel()
+    noise_std = mechanism.facts()["mechanism"]["noise_std"].value
+    distribution = (
+        stats.norm(scale=noise_std)
+        if spec.name == "gaussian"
+        else stats.laplace(scale=noise_std / math.sqrt(2))
+    )
+    assert stats.kstest(values, distribution.cdf).pvalue > FALSE_ALARM
+
+
+@every_mechanism
+def test_draws_can_be_replayed_on_a_neighbouring_table(spec: MechanismSpec) -> None:
+    mechanism = make_mechanism(spec)
+    pair = mechanism.bound(extreme_pair(spec))
+    draws = mechanism.draw(2, SystemRandomness())
+    values = mechanism.apply(pair, draws)
+    assert (mechanism.apply(pair, draws) == values).all()
+    swapped = mechanism.apply(pair[::-1].copy(), draws)
+    shift = mechanism.to_scaled(pair[::-1] - pair)
+    assert (swapped - values == shift).all()
+
+
+@every_mechanism
+def test_drawing_does_not_look_at_the_rows(spec: MechanismSpec) -> None:
+    mechanism = make_mechanism(spec)
+    first = mechanism.draw(3, SimulationRandomness(5)).integers
+    mechanism.bound(np.random.default_rng(0).normal(size=(3, spec.dimension)))
+    assert (mechanism.draw(3, SimulationRandomness(5)).integers == first).all()
+
+
+@every_mechanism
+@pytest.mark.parametrize("value", [0.0, 1.0, 2 / math.sqrt(363)])
+def test_every_released_float_is_a_multiple_of_the_grid(spec: MechanismSpec, value: float) -> None:
+    """MECHANISMS section 3: floats from 0, 1 and 2/sqrt(d) all look alike in their low bits."""
+    mechanism = make_mechanism(spec)
+    table = np.zeros((20, spec.dimension))
+    table[:, 0 if value == 1.0 else slice(None)] = value
+    values = mechanism.apply(mechanism.bound(table), mechanism.draw(20, SystemRandomness()))
+    units = np.ldexp(values, -grid_log2(mechanism))
+    assert (units == np.rint(units)).all()
+    assert (np.abs(units) < 2.0**53).all()  # so that no bit was lost on the way to floats
+    odd = (units.astype(np.int64) & 1).mean()
+    assert stats.binomtest(int(odd * units.size), units.size).pvalue > FALSE_ALARM
+
+
+@every_mechanism
+def test_a_smaller_epsilon_never_has_less_noise(spec: MechanismSpec) -> None:
+    stds = [
+        make_mechanism(replace(spec, epsilon=epsilon)).facts()["mechanism"]["noise_std"].value
+        for epsilon in (1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 100.0, 1000.0)
+    ]
+    assert stds == sorted(stds, reverse=True)
+    assert stds[-1] > 0
+
+
+@every_mechanism
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epsilon": 0.0}, {"epsilon": -1.0}, {"epsilon": math.nan}, {"epsilon": math.inf},
+        {"epsilon": 1e-9}, {"epsilon": 2000.0}, {"delta": -1e-5}, {"delta": math.nan},
+        {"delta": 1.0}, {"clip_norm": 0.0}, {"clip_norm": math.nan}, {"clip_norm": -2.0},
+        {"clip_norm": math.inf}, {"dimension": 0}, {"dimension": -1}, {"norm": "linf"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_parameters_are_refused(spec: MechanismSpec, change: dict[str, object]) -> None:
+    with pytest.raises(ChainError):
+        make_mechanism(replace(spec, **change))  # type: ignore[arg-type]
+
+
+@every_mechanism
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.array([[math.nan] + [0.0] * 362]), np.array([[math.inf] + [0.0] * 362]),
+        np.zeros((2, 362)), np.zeros((2, 364)), np.zeros(363), np.zeros((0, 363)),
+        np.zeros((2, 363), dtype=np.float32),
+    ],
+    ids=["NaN", "infinite", "narrow", "wide", "one axis", "no row", "float32"],
+)  # fmt: skip
+def test_bad_rows_are_refused(spec: MechanismSpec, table: FloatArray) -> None:
+    with pytest.raises(ChainError):
+        make_mechanism(spec).bound(table)
+
+
+def excess(
+    mechanism: RowMechanism, epsilon: float, delta: float, source: RandomSource, n: int = 20_000
+) -> float:
+    """P-value of "this is (epsilon, delta)-DP" on the best half-line between two extreme rows.
+
+    The half-line is chosen on one half of the draws and tested on the other (Clopper and
+    Pearson, both sides at half the level).
+    """
+    spec = mechanism.spec
+    near, far = mechanism.bound(extreme_pair(spec))
+    direction = (near - far).astype(np.float64)
+    direction /= np.linalg.norm(direction)
+    scores = []
+    for row in (near, far):
+        table = np.broadcast_to(row, (n, spec.dimension)).copy()
+        scores.append(mechanism.apply(table, mechanism.draw(n, source)) @ direction)
+    half = n // 2
+    thresholds = np.quantile(scores[0][:half], np.linspace(0.02, 0.999, 100))
+    gains = [
+        np.mean(scores[0][:half] > t) - math.exp(epsilon) * np.mean(scores[1][:half] > t)
+        for t in thresholds
+    ]
+    best = thresholds[int(np.argmax(gains))]
+    hits = [int(np.sum(score[half:] > best)) for score in scores]
+    level = FALSE_ALARM / 2
+    low = stats.beta.ppf(level, hits[0], half - hits[0] + 1) if hits[0] else 0.0
+    high = stats.beta.ppf(1 - level, hits[1] + 1, half - hits[1])
+    return float(low - math.exp(epsilon) * high - delta)
+
+
+@every_formal_mechanism
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(SystemRandomness(), marks=pytest.mark.slow), SimulationRandomness(9)],
+    ids=["system", "simulation"],
+)
+def test_a_black_box_audit_finds_no_violation(spec: MechanismSpec, source: RandomSource) -> None:
+    """False alarms: below 1e-7."""
+    mechanism = make_mechanism(replace(spec, dimension=3))
+    assert excess(mechanism, spec.epsilon, spec.delta, source) <= 0
+
+
+def test_the_same_audit_finds_the_papers_laplace_out() -> None:
+    """The control: an audit that never alarms would prove nothing. Fixed seed."""
+    spec = MechanismSpec("paper_laplace", 3.0, 0.0, 2.0, "l2", 40)
+    assert excess(make_mechanism(spec), 3.0, 0.0, SimulationRandomness(10), n=40_000) > 0.05
+
+
+@every_mechanism
+def test_predictions_are_public_and_finite(spec: MechanismSpec) -> None:
+    utility = make_mechanism(spec).predict().to_json()
+    assert all(math.isfinite(value) for value in utility.values())
+    assert set(utility) == {"rmse", "mae", "correlation", "snr_db", "mse_over_clip_norm_squared"}
