@@ -21,6 +21,7 @@ class Cohort:
     def __init__(self, folder: Path, truth: CohortTruth) -> None:
         self.folder = folder
         self.truth = truth
+        self._spectra: dict[Path, tuple[FloatArray, FloatArray]] = {}
 
     def path(self, session: SessionTruth) -> Path:
         return recording_path(self.folder, session)
@@ -36,9 +37,11 @@ class Cohort:
         """Frequencies in Hz and densities in µV²/Hz of the 19 channels, 4-s segments."""
         from scipy.signal import welch
 
-        eeg = self.signals(session)[: len(STANDARD_CHANNELS)]
-        frequencies, densities = welch(eeg, session.sfreq, nperseg=4 * session.sfreq)
-        return frequencies, densities
+        path = self.path(session)
+        if path not in self._spectra:
+            eeg = self.signals(session)[: len(STANDARD_CHANNELS)]
+            self._spectra[path] = welch(eeg, session.sfreq, nperseg=4 * session.sfreq)
+        return self._spectra[path]
 
 
 @pytest.fixture(scope="session")
