@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
-EXIT_DONE = 0
+EXIT_DONE, EXIT_BROKEN, EXIT_UNCHECKED = 0, 4, 5
 
 
 def blocks(document: Path) -> Iterator[tuple[str, str]]:
@@ -27,13 +27,13 @@ def commands(text: str) -> list[list[str]]:
     return [words[1:] for words in lines if words[:1] == ["neuroveil"]]
 
 
-def run(arguments: list[str], folder: Path) -> str:
-    """Run a call as a process in a folder; it must succeed."""
+def run(arguments: list[str], folder: Path, expected: int = EXIT_DONE) -> str:
+    """Run a call as a process in a folder; it must end with the expected code."""
     finished = subprocess.run(
         [sys.executable, "-m", "neuroveil", *arguments],
         cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert finished.returncode == EXIT_DONE, f"{' '.join(arguments)}:\n{finished.stderr}"
+    assert finished.returncode == expected, f"{' '.join(arguments)}:\n{finished.stderr}"
     return finished.stdout
 
 
@@ -121,3 +121,25 @@ def test_the_real_patients(tmp_path: Path, eegmat: Path) -> None:
     for arguments in calls:
         run(arguments, tmp_path)
     assert len((example / "release" / "table.csv").read_text().splitlines()) == 1 + 17
+
+
+def test_the_claim_of_the_paper_breaks_in_the_words_of_the_page() -> None:
+    page = ROOT / "docs" / "how-privacy-claims-break.md"
+    (_, console), (_, quoted) = list(blocks(page))[:2]
+    (arguments,) = commands(console)
+    output = run(arguments, ROOT, expected=EXIT_BROKEN)
+    assert quoted.splitlines()
+    for line in quoted.splitlines():
+        assert line in output
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("public_scaling", EXIT_DONE),
+        ("paper_gaussian", EXIT_BROKEN),
+        ("left_out", EXIT_UNCHECKED),
+    ],
+)
+def test_the_other_example_claims_end_as_they_say(claim: str, expected: int) -> None:
+    run(["verify", f"examples/claims/{claim}.toml"], ROOT, expected)
