@@ -197,17 +197,18 @@ def test_nothing_private_reaches_what_leaves_the_hospital(neuroveil, study):
     keys = [folder.name for folder in (study.parent / "cohort").glob("sub-*")]
     for file in (study.parent / "cohort").rglob("*.edf"):
         content = bytearray(file.read_bytes())
-        content[8:88] = b"CANARY-4711 F 01-JAN-1970 Canary_Patient".ljust(80)
+        content[8:88] = b"CANARYNUMBER F 01-JAN-1970 Canary_Patient".ljust(80)
         file.write_bytes(bytes(content))
     said = ""
     for command in (["check"], ["extract"], ["release"], ["release", "--rehearse"]):
         answer = neuroveil(command[0], study, *command[1:], "-v")
         said += answer.everything
     published = folder_bytes(study.parent / "release").decode("latin-1") + said
-    for secret in [*keys, "CANARY", "4711", "01-JAN-1970", "1970"]:
+    for secret in [*keys, "CANARYNUMBER", "Canary_Patient", "01-JAN-1970"]:
         assert secret not in published
     internal = folder_bytes(study.parent / "internal").decode("latin-1")
-    assert "CANARY" not in internal
+    assert "CANARYNUMBER" not in internal
+    assert "Canary_Patient" not in internal
 
 
 def test_paper_laplace_is_refused_as_a_release_and_shown_as_a_rehearsal(neuroveil, study):

@@ -17,12 +17,12 @@ from neuroveil.study.section import Section, SectionMistakes, nearest
 _NOT_IN_THE_FILE = ("root", "overrides")
 
 
-def load_study(path: Path, overrides: Mapping[str, Any] | None = None) -> Study:
+def load_study(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Study:
     """Load and check a study file.
 
     Parameters
     ----------
-    path : Path
+    path : path or str
         The TOML file, or a folder that holds a ``study.toml``.
     overrides : mapping of str to value, optional
         Settings by dotted name that replace the file's, for example
@@ -38,6 +38,7 @@ def load_study(path: Path, overrides: Mapping[str, Any] | None = None) -> Study:
     StudyError
         With every mistake that was found, each with its dotted path.
     """
+    path = Path(path)
     file = path / "study.toml" if path.is_dir() else path
     document = _read_toml(file)
     for name, value in (overrides or {}).items():
