@@ -263,6 +263,11 @@ def _check_second_opinion(statement: Statement) -> Iterator[Check]:
     if delta is None or epsilon is None or calibrated is None:
         yield missing(name)
         return
+    package = (statement.text(name, "method") or "").partition(",")[0]
+    listed = statement.text("software.versions", package)
+    if listed is not None and statement.text(name, "version") != listed:
+        yield broken(name, "Its version is not the one listed under software.")
+        return
     gaussian = statement.text("mechanism.name") == "gaussian"
     if gaussian and not is_close(delta, calibrated):
         yield broken(name, "It was taken at another delta than the noise was calibrated for.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from neuroveil.errors import CertificateError
 from neuroveil.privacy.verify.document import canonical_digest, load_json, read_bytes
 from neuroveil.privacy.verify.findings import broken, finding, holds, quote
 from neuroveil.privacy.verify.result import Check
-from neuroveil.privacy.verify.statement import Statement
+from neuroveil.privacy.verify.statement import Statement, as_number
 from neuroveil.privacy.verify.table import check_table
 
 CERTIFICATE = "certificate.json"
@@ -53,6 +54,7 @@ def check_folder(statement: Statement, folder: Path) -> Iterator[Check]:
         yield broken("release.dictionary", str(error))
         return
     yield from _check_dictionary(statement, dictionary, chain_digest)
+    yield _check_constants(statement, dictionary)
     columns = dictionary.get("Columns")
     names = list(columns) if isinstance(columns, Mapping) else []
     yield from check_table(statement, folder / "table.csv", names)
@@ -167,6 +169,67 @@ def _check_dictionary(
         else "The columns of the dictionary are not the ones that were certified.",
         source="SHA-256 of the list of column names",
     )  # fmt: skip
+
+
+def _check_constants(statement: Statement, dictionary: Mapping[str, Any]) -> Check:
+    """Centre and spread in the dictionary are the certified public ones, or absent."""
+    name, columns = "release.constants", dictionary.get("Columns")
+    features = dict(columns) if isinstance(columns, Mapping) else {}
+    for label in _expected_columns(statement):
+        features.pop(label, None)
+    entries = [entry if isinstance(entry, Mapping) else {} for entry in features.values()]
+    if statement.text("preprocessing.scaling", "fitted_on") != "public":
+        agrees = not any({"Centre", "Spread"} & set(entry) for entry in entries)
+        words = "Constants that were fitted on the private cohort are not published."
+        return finding("holds" if agrees else "broken", name, words)
+    right = constants_digest(dictionary.get("Reference"), list(features), entries)
+    stated = statement.text("preprocessing.scaling", "params", "constants_digest")
+    named = statement.text("preprocessing.scaling", "params", "reference")
+    agrees = right is not None and stated == right and dictionary.get("Reference") == named
+    return finding(
+        "holds" if agrees else "broken", name,
+        "Centre and spread of every column are the certified public constants."
+        if agrees
+        else "Centre and spread of the columns are not the certified public constants.",
+        stated=stated, recomputed=right, source="SHA-256",
+    )  # fmt: skip
+
+
+def constants_digest(
+    reference: object, columns: list[str], entries: list[Mapping[str, Any]]
+) -> str | None:
+    """Digest of public scaling constants.
+
+    Parameters
+    ----------
+    reference : str
+        Name of the reference.
+    columns : list of str
+        Names of the feature columns.
+    entries : list of mapping
+        Their entries of the dictionary, with ``Centre`` and ``Spread`` (on the column's scale).
+
+    Returns
+    -------
+    str or None
+        ``sha256:…``, or ``None`` where a constant is missing.
+    """
+    constants = {
+        key.lower(): [as_number(entry.get(key)) for entry in entries]
+        for key in ("Centre", "Spread")
+    }
+    if any(value is None for values in constants.values() for value in values):
+        return None
+    document = {
+        "name": reference,
+        "columns": columns,
+        **{
+            key: [float(value).hex() for value in values if value is not None]
+            for key, values in constants.items()
+        },
+    }
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def _expected_columns(statement: Statement) -> list[object]:

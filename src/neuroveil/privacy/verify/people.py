@@ -11,6 +11,7 @@ from neuroveil.privacy.verify.basis import FACTORS, squared_sensitivity
 from neuroveil.privacy.verify.document import canonical_digest
 from neuroveil.privacy.verify.findings import broken, finding, holds, missing, quote, show
 from neuroveil.privacy.verify.result import Check
+from neuroveil.privacy.verify.shapes import is_digest
 from neuroveil.privacy.verify.statement import Statement
 
 _NIST = "NIST SP 800-226, unit of privacy"
@@ -175,6 +176,26 @@ def check_preprocessing(statement: Statement) -> Iterator[Check]:
                 else "The digest does not belong to the stated settings.",
                 stated=digest, recomputed=right,
             )  # fmt: skip
+    yield from _check_constants(statement)
+
+
+def _check_constants(statement: Statement) -> Iterator[Check]:
+    """Public constants are named by their digest; private ones never are."""
+    params = statement.raw("preprocessing.scaling", "params")
+    fitted_on = statement.text("preprocessing.scaling", "fitted_on")
+    if statement.is_claim or not isinstance(params, Mapping) or fitted_on is None:
+        return
+    public, name = fitted_on == "public", "preprocessing.scaling.constants_digest"
+    agrees = (
+        isinstance(params.get("reference"), str) and is_digest(params.get("constants_digest"))
+        if public
+        else "constants_digest" not in params
+    )
+    if public:
+        words = "Public constants are given with the name and the digest of their reference."
+    else:
+        words = "A digest of private constants must not be published."
+    yield finding("holds" if agrees else "broken", name, words)
 
 
 def _check_fit(statement: Statement, name: str) -> Iterator[Check]:

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[4]
-VERSIONS = {"neuroveil": "0.1.0", "opendp": "0.13.0", "python": "3.11.2"}
+VERSIONS = {"dp-accounting": "0.6.0", "neuroveil": "0.1.0", "opendp": "0.13.0", "python": "3.11.2"}
 
 
 def canonical(document: object) -> bytes:
@@ -123,8 +123,8 @@ def values_of(r: Recipe) -> dict[str, Any]:
         "domain.columns_digest": digest(canonical(r.columns)),
         "domain.missing_policy": "public_centre", "domain.labels": list(r.labels),
         "domain.unprotected": list(r.unprotected),
-        "preprocessing.features": step("features", "public"),
-        "preprocessing.scaling": step("reference", r.fitted_on),
+        "preprocessing.features": step("features", "public", {"line_hz": 50}),
+        "preprocessing.scaling": step("scaling", r.fitted_on, scaling_params(r)),
         "bound.norm": r.bound, "bound.clip_norm": r.clip_norm,
         "bound.method": "scale_to_norm_then_truncate_toward_zero", "bound.grid_log2": r.grid,
         "bound.exact_integer_check": True, "sensitivity.norm": norm,
@@ -145,7 +145,7 @@ def values_of(r: Recipe) -> dict[str, Any]:
         "accountant.name": "analytic_gaussian" if r.gaussian else "laplace_closed_form",
         "accountant.version": VERSIONS["neuroveil"], "accountant.adjacency": "replace_one",
         "accountant.events": events, "accountant.cross_check": {
-            "method": "dp-accounting PLD", "version": "0.6.0", "epsilon": noise["second"],
+            "method": "dp-accounting, PLD", "version": "0.6.0", "epsilon": noise["second"],
             "delta": noise["second_delta"],
             "zcdp_rho": sensitivity**2 / (2 * noise["scale"] ** 2) if r.gaussian else None,
         },
@@ -223,12 +223,30 @@ def predicted(r: Recipe, noise: dict[str, Any], d: int) -> dict[str, float]:
     }
 
 
-def step(name: str, fitted_on: str) -> dict[str, Any]:
-    params = {"reference": "made-up v1"}
+def step(name: str, fitted_on: str, params: dict[str, Any]) -> dict[str, Any]:
     return {
         "step": name, "params": params, "params_digest": digest(canonical(params)),
         "fitted_on": fitted_on, "epsilon": 0, "delta": 0,
     }  # fmt: skip
+
+
+def constants(r: Recipe) -> dict[str, list[float]]:
+    """Public constants of every feature column, on its scale."""
+    return {
+        "Centre": [0.1 * i for i in range(len(r.columns))],
+        "Spread": [1.0 + 0.3 * i for i in range(len(r.columns))],
+    }
+
+
+def scaling_params(r: Recipe) -> dict[str, Any]:
+    if r.fitted_on == "private":
+        return {"reference": "median and interquartile range"}
+    document = {
+        "name": "made-up v1", "columns": r.columns,
+        "centre": [value.hex() for value in constants(r)["Centre"]],
+        "spread": [value.hex() for value in constants(r)["Spread"]],
+    }  # fmt: skip
+    return {"reference": "made-up v1", "constants_digest": digest(canonical(document))}
 
 
 def case_of(name: str, r: Recipe) -> int:
@@ -312,10 +330,15 @@ def write_release(folder: Path, document: dict[str, Any], r: Recipe, values: Any
         lines.append(",".join([*map(repr, row), *[f"c{position % 2}"] * beside]))
     inner = {k: document[k] for k in document if k not in ("release", "previous_hash", "signature")}
     chain_digest = digest(canonical(inner))
-    dictionary = {
+    dictionary: dict[str, Any] = {
         "NeuroveilChainDigest": chain_digest, "NumberOfRows": len(values),
         "NumberOfColumns": len(names), "Columns": {name: {"Units": "1"} for name in names},
+        "Reference": "made-up v1",
     }  # fmt: skip
+    if r.fitted_on == "public":
+        for key, numbers in constants(r).items():
+            for name, number in zip(r.columns, numbers, strict=True):
+                dictionary["Columns"][name][key] = number
     files = {
         "table.csv": "\n".join(lines) + "\n",
         "table.parquet": "stands for the same table",

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from neuroveil.errors import CertificateError
 from neuroveil.privacy.verify import verify
 from neuroveil.privacy.verify.result import VerificationResult
+
+NUMBERS = [
+    "rows_per_unit_max = 1", "dimension = 363", "clip_norm = 2.0", "value = 4.0",
+    "noise_scale = 14.92253", "epsilon = 1.0", "delta = 1e-5", "prior_releases = 0",
+]  # fmt: skip
+EXTREMES = [
+    "0",
+    "-1",
+    "1",
+    "9" * 300,
+    "-" + "9" * 300,
+    "5e-324",
+    "1e-300",
+    "1e300",
+    "-1e300",
+    "0.5",
+]
 
 Verifier = Callable[[str], VerificationResult]
 
@@ -255,3 +277,17 @@ def test_labels_are_paid_from_epsilon(claim: Verifier) -> None:
     result = claim(WHOLE.replace("labels = []", label))
     assert "mechanism" in result.broken_links
     assert claim(WHOLE.replace("labels = []", label).replace("14.92253", "28.1274")).exit_code == 0
+
+
+@given(st.dictionaries(st.sampled_from(NUMBERS), st.sampled_from(EXTREMES), max_size=4))
+def test_absurd_numbers_end_in_a_verdict_or_a_refusal(
+    tmp_path_factory: pytest.TempPathFactory, changes: dict[str, str]
+) -> None:
+    lines = [
+        f"{line.partition('=')[0]}= {changes[line]}" if line in changes else line
+        for line in (WHOLE + "[utility.predicted]\nrmse = 3.0\n").split("\n")
+    ]
+    path = tmp_path_factory.mktemp("claim") / "claim.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with contextlib.suppress(CertificateError):
+        assert json.dumps(verify(path).as_dict(), allow_nan=False)

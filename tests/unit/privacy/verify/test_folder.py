@@ -145,6 +145,35 @@ def test_dictionary_of_another_table(workshop: Any, key: str, value: Any) -> Non
     assert verify(folder).broken_links == ("release",)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("Centre", 0.2), ("Spread", 1.01), ("Spread", None), ("Centre", "0.0")]
+)
+def test_constants_in_the_dictionary_are_the_certified_ones(
+    workshop: Any, key: str, value: Any
+) -> None:
+    folder, document, _ = release(workshop)
+    dictionary = json.loads((folder / "table.json").read_text(encoding="utf-8"))
+    dictionary["Columns"]["C000__alpha"][key] = value
+    rewrite(workshop, folder, document, "table.json", json.dumps(dictionary))
+    assert "not the certified public constants" in sentences(verify(folder), "release.constants")
+
+
+def test_reference_in_the_dictionary_is_the_certified_one(workshop: Any) -> None:
+    folder, document, _ = release(workshop)
+    text = (folder / "table.json").read_text(encoding="utf-8").replace("made-up", "another")
+    rewrite(workshop, folder, document, "table.json", text)
+    assert verify(folder).broken_links == ("release",)
+
+
+def test_private_constants_are_not_published(workshop: Any) -> None:
+    folder, document, _ = release(workshop, fitted_on="private")
+    assert verify(folder).broken_links == ("preprocessing",)
+    dictionary = json.loads((folder / "table.json").read_text(encoding="utf-8"))
+    dictionary["Columns"]["C000__alpha"]["Spread"] = 1.0
+    rewrite(workshop, folder, document, "table.json", json.dumps(dictionary))
+    assert verify(folder).broken_links == ("preprocessing", "release")
+
+
 @pytest.mark.parametrize("text", ["not json", '{"Columns": {}, "Columns": {}}'])
 def test_dictionary_that_is_none(workshop: Any, text: str) -> None:
     folder, document, _ = release(workshop)

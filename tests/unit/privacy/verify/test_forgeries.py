@@ -78,6 +78,22 @@ def test_private_scaling(workshop: Any, mechanism: str) -> None:
     assert set(workshop.verify(document).broken_links) == {"preprocessing", "verdict"}
 
 
+def test_private_scaling_called_public(workshop: Any) -> None:
+    """Public constants have a digest, which private ones never get."""
+    document = workshop.certificate(fitted_on="private")
+    document["chain"]["preprocessing"]["scaling"]["value"]["fitted_on"] = "public"
+    document["formal_guarantee"], document["blocking_reasons"] = True, []
+    workshop.say_verdict(document)
+    assert set(workshop.verify(document).broken_links) == {"preprocessing", "verdict"}
+
+
+def test_private_constants_with_a_digest(workshop: Any) -> None:
+    document = workshop.certificate()
+    document["chain"]["preprocessing"]["scaling"]["value"]["fitted_on"] = "private"
+    found = [c.id for c in workshop.verify(document).checks if c.outcome == "broken"]
+    assert "preprocessing.scaling.constants_digest" in found
+
+
 def test_private_scaling_says_what_the_noise_supports(workshop: Any) -> None:
     """Section 6 of the mathematics: the paper's epsilon = 1 is 3.41."""
     result = workshop.verify(workshop.certificate(fitted_on="private"))
@@ -200,6 +216,12 @@ def test_settings_have_their_digest(workshop: Any, fact: str) -> None:
     document = workshop.certificate()
     document["chain"]["preprocessing"][fact]["value"]["params"]["reference"] = "another"
     assert "preprocessing" in workshop.verify(document).broken_links
+
+
+def test_second_opinion_has_the_version_of_its_library(workshop: Any) -> None:
+    document = workshop.certificate()
+    document["chain"]["accountant"]["cross_check"]["value"]["version"] = "0.5.0"
+    assert workshop.verify(document).broken_links == ("accountant", "verdict")
 
 
 def test_versions_have_their_digest(workshop: Any) -> None:
