@@ -114,7 +114,7 @@ class Codebook:
         stream = np.random.Philox(key=self._key, counter=start * counters)
         words = stream.random_raw((stop - start) * counters * _WORDS_A_COUNTER // 4)
         quantiles = _quantile_table()[words.astype("<u8", copy=False).view("<u2")]
-        return _mix(quantiles.reshape(stop - start, 4, -1))[:, : self.sphere_dimension]
+        return _mix(quantiles.reshape(stop - start, 4, 4 * counters))[:, : self.sphere_dimension]
 
     def vectors(self, numbers: IntArray) -> FloatArray:
         """Give chosen codewords.
@@ -134,9 +134,11 @@ class Codebook:
         ChainError
             If there is no such codeword.
         """
-        rows = [self.directions(number, number + 1) for number in numbers.tolist()]
-        exact = np.concatenate(rows).astype(np.float64)
-        return exact / direction_norms(exact)[:, None]
+        different, which = np.unique(numbers, return_inverse=True)
+        rows = [self.directions(number, number + 1) for number in different.tolist()]
+        exact = np.concatenate([self.directions(0, 0), *rows]).astype(np.float64)
+        unit: FloatArray = (exact / direction_norms(exact)[:, None])[which]
+        return unit
 
     @property
     def _key(self) -> int:
