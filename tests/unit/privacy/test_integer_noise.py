@@ -63,7 +63,7 @@ def test_the_simple_slack_is_the_formula_rounded_up() -> None:
     assert slack.epsilon == 0
     assert slack.epsilon_calibrated == 1.0
     assert slack.delta_calibrated < 1e-5
-    assert slack.delta_calibrated == pytest.approx(1e-5, rel=1e-15)
+    assert slack.delta_calibrated == pytest.approx(1e-5, rel=1e-15, abs=0)
 
 
 @pytest.mark.parametrize("epsilon", [41.0, 100.0, 800.0, 1000.0])
@@ -72,7 +72,7 @@ def test_the_second_slack_takes_over_at_large_epsilon(epsilon: float) -> None:
     slack = discrete_slack(scale, epsilon, delta, d)
     x = epsilon + 100
     ball = d + 2 * math.sqrt(d * x) + 2 * x
-    assert slack.epsilon == pytest.approx((d + ball) / (24 * scale**2), rel=1e-9)
+    assert slack.epsilon == pytest.approx((d + ball) / (24 * scale**2), rel=1e-9, abs=0)
     assert delta * d / (24 * scale**2) + math.exp(-99) <= slack.delta < 1e-20
     assert slack.epsilon_calibrated < epsilon
     assert slack.delta_calibrated < delta
