@@ -150,6 +150,26 @@ def test_a_smaller_epsilon_never_has_less_noise(spec: MechanismSpec) -> None:
 
 
 @every_mechanism
+@pytest.mark.parametrize("epsilon", [1e-6, 1000.0])
+@pytest.mark.parametrize("delta", [1e-17, 0.1])
+@pytest.mark.parametrize("clip_norm", [1e-9, 1e9])
+def test_the_ends_of_the_ranges_can_be_calibrated_and_drawn(
+    spec: MechanismSpec, epsilon: float, delta: float, clip_norm: float
+) -> None:
+    delta = delta if spec.delta else 0.0
+    mechanism = make_mechanism(
+        replace(spec, epsilon=epsilon, delta=delta, clip_norm=clip_norm, dimension=4)
+    )
+    if spec in FORMAL:
+        assert mechanism.guarantee.holds
+    assert mechanism.facts()["guarantee"]["delta_calibrated"].value <= delta
+    rows_int = mechanism.bound(np.full((2, 4), 1e12))
+    values = mechanism.apply(rows_int, mechanism.draw(2, SystemRandomness()))
+    assert np.isfinite(values).all()
+    assert np.abs(values).max() < 1e3 * (clip_norm + mechanism.predict().rmse)
+
+
+@every_mechanism
 @pytest.mark.parametrize(
     "change",
     [

@@ -111,7 +111,7 @@ def gaussian_epsilon(sensitivity: float, noise_scale: float, delta: float) -> fl
     noise_scale : float
         Standard deviation, on the scaled axis (no unit).
     delta : float
-        Delta.
+        Delta; positive.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def gaussian_epsilon(sensitivity: float, noise_scale: float, delta: float) -> fl
     """
     check_positive(sensitivity, "sensitivity.value")
     check_positive(noise_scale, "mechanism.noise_scale")
-    check_delta(delta)
+    check_positive(delta, "delta")
     # A slightly larger ratio covers the computation's own error.
     mu = sensitivity / noise_scale * (1 + _MARGIN / 8)
     target = math.log(delta)
