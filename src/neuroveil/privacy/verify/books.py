@@ -40,7 +40,12 @@ def check_composition(statement: Statement) -> Iterator[Check]:
             stated=prior,
         )  # fmt: skip
     elif prior == 0 or None not in spent:
-        yield holds("composition.prior_releases", "Earlier releases are counted.", stated=prior)
+        words = (
+            "Nothing was released about these patients before."
+            if spent == [0, 0] or prior == 0
+            else "What was released about these patients before is counted."
+        )
+        yield holds("composition.prior_releases", words, stated=prior)
     else:
         yield missing("composition.prior_releases", "what the earlier releases spent")
     if statement.is_claim and None in limit:

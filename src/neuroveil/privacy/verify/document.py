@@ -147,7 +147,11 @@ def _refuse_odd_content(document: object, role: str) -> None:
 
 
 def _has_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def read_certificate(path: Path) -> Statement:
@@ -216,7 +220,8 @@ def read_claim(path: Path) -> Statement:
         expected = claim_mistake(name, value)
         if expected:
             raise _refusal(f"claim, {name}", expected, "something else")
-    return Statement("claim", title if isinstance(title, str) else "claim", facts)
+    title = title if isinstance(title, str) else "claim"
+    return Statement("claim", "".join(filter(str.isprintable, title))[:200], facts)
 
 
 def _printed(text: str) -> Printed:

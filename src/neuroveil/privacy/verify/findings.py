@@ -45,7 +45,9 @@ def holds(name: str, sentence: str, **details: Any) -> Check:
 
     Parameters
     ----------
-    name, sentence, **details
+    name, sentence : str
+        As in :func:`finding`.
+    **details
         As in :func:`finding`.
 
     Returns
@@ -61,7 +63,9 @@ def broken(name: str, sentence: str, **details: Any) -> Check:
 
     Parameters
     ----------
-    name, sentence, **details
+    name, sentence : str
+        As in :func:`finding`.
+    **details
         As in :func:`finding`.
 
     Returns

@@ -132,6 +132,12 @@ def test_claim_of_the_contract(project_root: Path, claim: Verifier) -> None:
 # What a claim may say and leave out.
 
 
+def test_title_cannot_disturb_a_terminal(claim: Verifier) -> None:
+    title = claim(WHOLE.replace("A whole claim", "red \\u001b[31m" + "x" * 500)).title
+    assert title.startswith("red [31m")
+    assert len(title) == 200
+
+
 def test_whole_claim_holds(claim: Verifier) -> None:
     assert claim(WHOLE).exit_code == 0
 

@@ -36,7 +36,10 @@ def faults(result: VerificationResult) -> list[tuple[str, str, Any, Any]]:
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 0.5, 1.0, 7.3, 20.0, 41.0, 60.0, 1000.0])
-@pytest.mark.parametrize("delta", [0.1, 1e-5, 1e-16])
+@pytest.mark.parametrize(
+    "delta",
+    [pytest.param(0.1, marks=pytest.mark.slow), 1e-5, pytest.param(1e-16, marks=pytest.mark.slow)],
+)
 def test_gaussian_release_holds(
     table: Any, scaling: Any, pay: Any, verified: Verifier, epsilon: float, delta: float
 ) -> None:
