@@ -6,8 +6,8 @@ Read it in this order: :mod:`~neuroveil.privacy.bounds` (what one patient can co
 :mod:`~neuroveil.privacy.sampling` (where noise comes from),
 :mod:`~neuroveil.privacy.mechanisms` (how they come together),
 :mod:`~neuroveil.privacy.chain` (what is claimed) and
-:mod:`~neuroveil.privacy.protection` (the only way to a release). :mod:`~neuroveil.privacy.verify` checks a certificate and
-shares no code with any of them.
+:mod:`~neuroveil.privacy.protection` (the only way to a release).
+:mod:`~neuroveil.privacy.verify` checks a certificate and shares no code with any of them.
 
 Names are loaded when they are used, so that verifying a certificate needs no numpy.
 """
