@@ -13,7 +13,6 @@ from neuroveil.signal.gaps import Gap, fill_gaps
 from neuroveil.signal.plan import Block, ExtractionPlan
 from neuroveil.types.recording import ChunkSource, SignalArray
 
-
 ROWS_AT_ONCE = 4
 """Channels in one call of the FFT: enough to fill vector registers, few enough for the cache."""
 

@@ -111,7 +111,8 @@ class _Extraction:
             for window, eeg in self._eeg_blocks(0.0, 0.4):
                 found = amplitude_flags(plan, eeg)
                 flags[:, window : window + found.shape[1]] |= found
-        decision = decide(plan, flags)
+        eyes = windows_from_hops(plan, self.survey.hop_flags[list(self._eye_rows)])
+        decision = decide(plan, flags, (eyes != 0).any(axis=0))
         sums = np.zeros((plan.n_eeg, len(FEATURE_NAMES)))
         compute = WindowFeatures(plan.grid)
         for window, eeg in self._eeg_blocks(0.4 if judges else 0.0, 1.0):

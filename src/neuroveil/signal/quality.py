@@ -8,10 +8,12 @@ Everything is decided on the recording itself, before the average reference is t
    flagged on a channel by its peak-to-peak amplitude: too large, or too small (disconnected);
 3. a flagged window is left out on its channel; a channel with too many of them is bad and left
    out altogether; a window that is left out on too many good channels is left out on all;
-4. the average reference of a window is the mean of the channels that keep this window. A
+4. a window in which an eye channel that is regressed out is flagged itself is left out on all
+   channels, because eye movements cannot be taken out of it;
+5. the average reference of a window is the mean of the channels that keep this window. A
    window that would keep fewer than two is left out, because one channel minus itself is zero.
 
-With rejection switched off only missing samples are flagged, and step 4 stays.
+With rejection switched off only missing samples are flagged, and steps 4 and 5 stay.
 """
 
 from __future__ import annotations
@@ -30,6 +32,10 @@ Mask = npt.NDArray[np.bool_]
 
 SMALLEST_REFERENCE = 2
 """Fewest channels that an average reference is taken over."""
+
+_TOO_MANY = "Windows were left out on all channels, because most channels left them out."
+_EYE_FAULT = "Windows were left out on all channels, because an eye channel failed in them."
+_ONE_CHANNEL = "Windows were left out: one channel is no average reference."
 
 _REASONS = (
     (MISSING, "missing_samples", "samples that are no numbers"),
@@ -105,7 +111,7 @@ def amplitude_flags(plan: ExtractionPlan, eeg: SignalArray) -> Flags:
     return flags
 
 
-def decide(plan: ExtractionPlan, flags: Flags) -> Decision:
+def decide(plan: ExtractionPlan, flags: Flags, eye_is_flagged: Mask) -> Decision:
     """Turn the flags of all windows into what is kept.
 
     Parameters
@@ -114,6 +120,8 @@ def decide(plan: ExtractionPlan, flags: Flags) -> Decision:
         The extraction.
     flags : ndarray of uint8, shape (n_eeg_channels, n_windows)
         Flags from raw and filtered signal.
+    eye_is_flagged : ndarray of bool, shape (n_windows,)
+        True where an eye channel in use is flagged.
 
     Returns
     -------
@@ -129,10 +137,11 @@ def decide(plan: ExtractionPlan, flags: Flags) -> Decision:
     kept[is_bad] = False
     if rejection.enabled and not is_bad.all():
         left_out = (~kept[~is_bad]).mean(axis=0) > rejection.bad_window_fraction
-        findings += _whole_window_finding(kept, left_out)
-        kept[:, left_out] = False
+        findings += _leave_out(kept, left_out, "rejected_windows_all_channels", _TOO_MANY)
+    findings += _leave_out(kept, eye_is_flagged, "eog_faults", _EYE_FAULT)
     if plan.rereferences:
-        findings += _drop_thin_references(kept)
+        is_thin = kept.sum(axis=0) < SMALLEST_REFERENCE
+        findings += _leave_out(kept, is_thin, "too_few_reference_channels", _ONE_CHANNEL)
     return Decision(kept, tuple(findings))
 
 
@@ -150,19 +159,8 @@ def _channel_findings(plan: ExtractionPlan, flags: Flags, is_bad: Mask) -> list[
     return findings
 
 
-def _whole_window_finding(kept: Mask, left_out: Mask) -> list[QualityFinding]:
-    count = int((left_out & kept.any(axis=0)).sum())
-    if not count:
-        return []
-    message = "Windows were left out on all channels, because most channels left them out."
-    return [QualityFinding("rejected_windows_all_channels", message, count=count)]
-
-
-def _drop_thin_references(kept: Mask) -> list[QualityFinding]:
-    n_kept = kept.sum(axis=0)
-    is_thin = (n_kept > 0) & (n_kept < SMALLEST_REFERENCE)
-    kept[:, is_thin] = False
-    if not is_thin.any():
-        return []
-    message = "Windows were left out: one channel is no average reference."
-    return [QualityFinding("too_few_reference_channels", message, count=int(is_thin.sum()))]
+def _leave_out(kept: Mask, windows: Mask, code: str, message: str) -> list[QualityFinding]:
+    """Leave windows out on all channels, and say how many that were."""
+    count = int((windows & kept.any(axis=0)).sum())
+    kept[:, windows] = False
+    return [QualityFinding(code, message, count=count)] if count else []

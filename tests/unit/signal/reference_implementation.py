@@ -29,14 +29,15 @@ def reference_features(recording, settings):
     ]
     prepared = [segment for segment in prepared if segment is not None]
     flags = flag_raw(prepared, n_eeg, settings)
+    eyes = []
     if recording.eog_names and settings.eog_regression:
-        regress_eog(prepared, flags, n_eeg, settings)
+        eyes = regress_eog(prepared, flags, n_eeg, settings)
     windows = [
         (segment, start)
         for segment in prepared
         for start in range(0, segment.filtered.shape[1] - segment.window + 1, segment.hop)
     ]
-    is_good = judge_windows(windows, flags, n_eeg, settings)
+    is_good = judge_windows(windows, flags, n_eeg, eyes, settings)
     sums = np.zeros((n_eeg, len(FEATURE_NAMES)))
     rereferences = settings.average_reference and recording.montage == "referential"
     for index, (segment, start) in enumerate(windows):
@@ -176,7 +177,7 @@ def regress_eog(prepared, flags, n_eeg, settings):
     flagged = np.mean(np.concatenate([each[n_eeg:] for each in flags], axis=1), axis=1)
     eyes = n_eeg + np.flatnonzero(flagged <= settings.rejection.bad_channel_fraction)
     if len(eyes) == 0:
-        return
+        return []
     for channel in range(n_eeg):
         target, regressors = [], []
         for segment, bad in zip(prepared, flags, strict=True):
@@ -190,17 +191,20 @@ def regress_eog(prepared, flags, n_eeg, settings):
             weights = np.linalg.lstsq(design, np.concatenate(target), rcond=None)[0]
             for segment in prepared:
                 segment.filtered[channel] -= weights @ segment.filtered[eyes]
+    return list(eyes)
 
 
-def judge_windows(windows, flags, n_eeg, settings):
+def judge_windows(windows, flags, n_eeg, eyes, settings):
     """Whether each channel keeps each window, before the average reference."""
     rejection = settings.rejection
     good = np.ones((n_eeg, len(windows)), dtype=bool)
+    eyes_fail = np.zeros(len(windows), dtype=bool)
     order = {id(segment): index for index, (segment, _) in enumerate(windows)}
     numbers = {key: rank for rank, key in enumerate(dict.fromkeys(order))}
     for index, (segment, start) in enumerate(windows):
         bad = flags[numbers[id(segment)]]
         hops = range(start // segment.hop, (start + segment.window) // segment.hop)
+        eyes_fail[index] = bad[np.ix_(eyes, hops)].any() if eyes else False
         for channel in range(n_eeg):
             chunk = segment.filtered[channel, start : start + segment.window]
             size = chunk.max() - chunk.min()
@@ -212,4 +216,5 @@ def judge_windows(windows, flags, n_eeg, settings):
     if rejection.enabled and not bad_channels.all():
         share = np.mean(~good[~bad_channels], axis=0)
         good[:, share > rejection.bad_window_fraction] = False
+    good[:, eyes_fail] = False
     return good

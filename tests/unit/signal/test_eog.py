@@ -72,10 +72,29 @@ def test_an_eye_channel_given_twice_counts_once(blinking, make_recording, means)
     )
 
 
-def test_bad_eye_samples_do_not_enter_the_fit(blinking, make_recording, means):
-    clean, seen, eyes = blinking
-    truth = means(extract_features(make_recording([clean], SFREQ), SETTINGS))
+@pytest.mark.parametrize("settings", [SETTINGS, SignalSettings()], ids=["off", "on"])
+def test_a_failing_eye_channel_costs_its_windows(blinking, make_recording, means, settings):
+    _, seen, eyes = blinking
+    both = make_recording([np.concatenate([seen, eyes])], SFREQ, n_eog=2)
+    expected = means(extract_features(both, settings))
     eyes[1, 5000:6000] = np.nan
     both = make_recording([np.concatenate([seen, eyes])], SFREQ, n_eog=2)
-    corrected = means(extract_features(both, SETTINGS))
-    np.testing.assert_allclose(corrected, truth, rtol=0.1)
+    found = extract_features(both, settings)
+    # samples 5000 to 5999 lie in hops 19 to 23, and so in windows 18 to 23
+    assert (found.counts == 59 - 6).all()
+    assert ("eog_faults", 6) in [(each.code, each.count) for each in found.findings]
+    np.testing.assert_allclose(means(found), expected, rtol=0.15)
+
+
+def test_faults_of_an_eye_channel_do_not_enter_the_fit(blinking, make_recording, reference):
+    _, seen, eyes = blinking
+    eyes[0, 4000:9000] = 300.0
+    eyes[1, 300:900] = np.nan
+    seen[2, 2000:2600] = np.nan
+    parts = np.concatenate([seen, eyes])
+    recording = make_recording([parts[:, :7000], parts[:, 7000:]], SFREQ, n_eog=2)
+    for settings in (SETTINGS, SignalSettings()):
+        sums, counts = reference.reference_features(recording, settings)
+        found = extract_features(recording, settings)
+        np.testing.assert_array_equal(found.counts[:, 0], counts)
+        np.testing.assert_allclose(found.sums, sums, rtol=1e-4)

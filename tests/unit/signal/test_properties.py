@@ -20,31 +20,43 @@ def index(name):
     return FEATURE_NAMES.index(name)
 
 
+COUNTED = [index("zero_crossing_rate"), index("spectral_edge_frequency_95")]
+MEASURED = [each for each in range(len(FEATURE_NAMES)) if each not in COUNTED]
+
+
+def assert_sums_agree(found, expected, rtol):
+    """Sums within rounding; where something is counted, rounding may move it once or twice.
+
+    A sample that touches its window's mean may fall on either side (two crossings, 1 Hz in
+    one window of 2 s), and a spectral edge may move by a bin of at most 2 Hz.
+    """
+    np.testing.assert_allclose(found[:, MEASURED], expected[:, MEASURED], rtol=rtol)
+    np.testing.assert_allclose(found[:, COUNTED], expected[:, COUNTED], rtol=1e-6, atol=2.01)
+
+
 @given(preset=PRESETS, seed=st.integers(0, 1000), factor=st.floats(0.01, 100.0))
 @FEW
-def test_a_scaled_signal_scales_powers_by_the_square(
-    noise, make_recording, means, preset, seed, factor
-):
+def test_a_scaled_signal_scales_powers_by_the_square(noise, make_recording, preset, seed, factor):
     values = noise(seed, 3, 6.0, 250.0)
     settings = SignalSettings(preset=preset, rejection=NO_REJECTION)
-    plain = means(extract_features(make_recording([values], 250.0), settings))
-    scaled = means(extract_features(make_recording([values * factor], 250.0), settings))
+    plain = extract_features(make_recording([values], 250.0), settings).sums
+    scaled = extract_features(make_recording([values * factor], 250.0), settings).sums
     power = {spec.name: 2 for spec in FEATURES if spec.unit == "µV²"}
     power |= {"line_length": 1, "root_mean_square": 1}
     expected = plain * [factor ** power.get(name, 0) for name in FEATURE_NAMES]
-    np.testing.assert_allclose(scaled, expected, rtol=2e-4)
+    assert_sums_agree(scaled, expected, 1e-5)
 
 
-@given(preset=PRESETS, seed=st.integers(0, 1000), offset=st.floats(-5000.0, 5000.0))
+@given(preset=PRESETS, seed=st.integers(0, 1000), offset=st.integers(-4000, 4000))
 @FEW
-def test_a_constant_offset_changes_nothing(noise, make_recording, means, preset, seed, offset):
-    values = noise(seed, 3, 6.0, 250.0)
-    offsets = np.array([[offset], [0.0], [-offset / 3]])
+def test_a_constant_offset_changes_nothing(noise, make_recording, preset, seed, offset):
+    # on a grid on which float32 adds the offset without rounding
+    values = np.round(noise(seed, 3, 6.0, 250.0) * 2**10) / 2**10
+    offsets = np.array([[offset], [0], [-(offset // 3)]])
     settings = SignalSettings(preset=preset)
-    plain = means(extract_features(make_recording([values], 250.0), settings))
-    moved = means(extract_features(make_recording([values + offsets], 250.0), settings))
-    # adding 5000 µV to a float32 sample rounds it to 0.0005 µV
-    np.testing.assert_allclose(moved, plain, rtol=1e-3)
+    plain = extract_features(make_recording([values], 250.0), settings).sums
+    moved = extract_features(make_recording([values + offsets], 250.0), settings).sums
+    assert_sums_agree(moved, plain, 1e-4)
 
 
 @given(
@@ -66,7 +78,7 @@ def test_block_size_does_not_change_results(
     whole = extract_features(recording, settings, block_seconds=1000.0)
     blocks = extract_features(recording, settings, block_seconds=block_seconds)
     np.testing.assert_array_equal(blocks.counts, whole.counts)
-    np.testing.assert_allclose(blocks.sums, whole.sums, rtol=3e-5)
+    assert_sums_agree(blocks.sums, whole.sums, 3e-5)
     assert blocks.findings == whole.findings
     assert 0 < whole.counts.min() < whole.counts.max()
 
@@ -79,7 +91,7 @@ def test_channel_order_does_not_matter(noise, make_recording, preset, seed, lost
     settings = SignalSettings(preset=preset)
     straight = extract_features(make_recording([values], 256.0), settings)
     turned = extract_features(make_recording([values[::-1]], 256.0), settings)
-    np.testing.assert_allclose(turned.sums[::-1], straight.sums, rtol=2e-5)
+    assert_sums_agree(turned.sums[::-1], straight.sums, 2e-5)
     np.testing.assert_array_equal(turned.counts[::-1], straight.counts)
 
 
