@@ -1,0 +1,66 @@
+"""Exit codes and words of the command line, without a process of its own."""
+
+import json
+
+import pytest
+
+from neuroveil.cli import COMMANDS, app
+from neuroveil.errors import BudgetError, RecordingError, StudyError, StudyMistake
+
+ERRORS = {
+    2: StudyError([StudyMistake("privacy.epsilon", "a number", "text", "Correct it.")]),
+    3: RecordingError("recording 1 of 2", "EEG", "none", "Export it again."),
+    4: BudgetError("budget", "room", "none", "Stop."),
+}
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Make `neuroveil verify` raise what a test asks for."""
+
+    def make(error: BaseException) -> None:
+        def fail(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr("neuroveil.privacy.verify.verify", fail)
+
+    return make
+
+
+@pytest.mark.parametrize("code", sorted(ERRORS))
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_each_refusal_has_its_exit_code(failing, capsys, code, flags):
+    failing(ERRORS[code])
+    assert app.run(["verify", "x", *flags]) == code
+    said = capsys.readouterr()
+    assert str(ERRORS[code]) in said.err
+    if flags:
+        assert json.loads(said.out)["error"] == type(ERRORS[code]).__name__
+
+
+def test_a_bug_tells_its_place_and_never_its_values(failing, capsys):
+    failing(ValueError("patient Canary has 42"))
+    assert app.run(["verify", "x", "-v"]) == 1
+    said = capsys.readouterr()
+    assert "Canary" not in said.out + said.err
+    assert "ValueError at" in said.err
+
+
+def test_interruption_says_how_to_go_on(failing, capsys):
+    failing(KeyboardInterrupt())
+    assert app.run(["verify", "x"]) == 130
+    assert "go on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["verify"], ["release", "--epsilon", "x"]])
+def test_mistakes_on_the_command_line_end_with_2(capsys, arguments):
+    assert app.run([*arguments, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"] == "UsageError"
+
+
+def test_every_command_module_has_a_command_and_help():
+    for name, (_, text) in COMMANDS.items():
+        command = app.cli.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        assert command.help
+        assert text.endswith(".")
