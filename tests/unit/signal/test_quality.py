@@ -147,3 +147,16 @@ def test_messages_hold_no_values(clean, make_recording):
     text = " ".join(finding.message for finding in found.findings)
     assert "12345" not in text
     assert "6789" not in text
+
+
+def test_exactly_half_is_not_more_than_half(clean, make_recording):
+    """Fractions are exceeded, not reached: 2 of 4 channels, then 5 of 10 windows."""
+    values = clean[:4, : 20 * 256].copy()
+    values[:2, 2600] += 4000.0
+    found = extract_features(make_recording([values], SFREQ), ON)
+    assert lost(found) == [2, 2, 0, 0]
+    values = clean[:4, : 20 * 256].copy()
+    values[0, 256 : 10 * 256 : 512] += 4000.0
+    found = extract_features(make_recording([values], SFREQ), SignalSettings(overlap=0.0))
+    assert found.n_windows == 10
+    assert lost(found) == [5, 0, 0, 0]
