@@ -9,7 +9,6 @@ version = ".".join(release.split(".")[:2])
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "numpydoc",
 ]
 exclude_patterns = ["_build"]
@@ -32,3 +31,34 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+
+
+# Formulas become MathML when the pages are built: they can be read without a network, and by
+# screen readers.
+html_math_renderer = "mathml"
+
+
+def _mathml(latex, display):
+    from latex2mathml.converter import convert
+
+    # The converter knows arrays, and aligned formulas are one.
+    latex = latex.replace(r"\begin{aligned}", r"\begin{array}{rl}")
+    return convert(latex.replace(r"\end{aligned}", r"\end{array}"), display=display)
+
+
+def _visit_inline(translator, node):
+    from docutils.nodes import SkipNode
+
+    translator.body.append(_mathml(node.astext(), "inline"))
+    raise SkipNode
+
+
+def _visit_block(translator, node):
+    from docutils.nodes import SkipNode
+
+    translator.body.append(f'<div class="formula">{_mathml(node.astext(), "block")}</div>')
+    raise SkipNode
+
+
+def setup(app):
+    app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_block, None))

@@ -123,7 +123,7 @@ class ClipL2:
         return float_up(sqrt_up(radius * radius * check_dimension(dimension)))
 
     def exceeds(self, row: list[int], grid_log2: int) -> bool:
-        """Whether sum(m_j^2) > (C / 2^grid_log2)^2, in integers.
+        """Whether ``sum(m_j^2) > (C / 2^grid_log2)^2``, in integers.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class ClipL1:
         return float_up(adjacency_factor(relation) * Fraction(self.clip_norm))
 
     def exceeds(self, row: list[int], grid_log2: int) -> bool:
-        """Whether sum(|m_j|) > C1 / 2^grid_log2, in integers.
+        """Whether ``sum(|m_j|) > C1 / 2^grid_log2``, in integers.
 
         Parameters
         ----------

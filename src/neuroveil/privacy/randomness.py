@@ -70,7 +70,7 @@ class RandomSource(Protocol):
         ...
 
     def discrete_laplace(self, scale: float, shape: Shape) -> IntArray:
-        """Draw P(k) proportional to exp(-|k| / scale) on the integers.
+        """Draw P(k) proportional to ``exp(-|k| / scale)`` on the integers.
 
         Parameters
         ----------

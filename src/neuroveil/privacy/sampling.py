@@ -56,7 +56,7 @@ class SystemRandomness:
         return _draw(_gaussian_sampler(check_scale(scale)), shape)
 
     def discrete_laplace(self, scale: float, shape: Shape) -> IntArray:
-        """Draw P(k) proportional to exp(-|k| / scale) on the integers.
+        """Draw P(k) proportional to ``exp(-|k| / scale)`` on the integers.
 
         Parameters
         ----------
