@@ -56,7 +56,8 @@ def _visit_inline(translator, node):
 def _visit_block(translator, node):
     from docutils.nodes import SkipNode
 
-    translator.body.append(f'<div class="formula">{_mathml(node.astext(), "block")}</div>')
+    formula = _mathml(node.astext(), "block")
+    translator.body.append(f'<div style="margin: 1em 0; overflow-x: auto">{formula}</div>')
     raise SkipNode
 
 
