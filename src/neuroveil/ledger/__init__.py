@@ -5,6 +5,7 @@ drawn. A crash in between leaves it spent. Only the ledger can make the charge t
 :func:`neuroveil.privacy.protect` asks for.
 """
 
-from neuroveil.ledger.ledger import Ledger, LedgerState
+from neuroveil.ledger.ledger import Ledger, Terms
+from neuroveil.ledger.state import LedgerState
 
-__all__ = ["Ledger", "LedgerState"]
+__all__ = ["Ledger", "LedgerState", "Terms"]

@@ -1,16 +1,22 @@
-"""Ledger entries and the hash chain over them."""
+"""Ledger entries, how they are written down, and the hash chain over them.
+
+An entry is one line of canonical JSON. Its hash is the SHA-256 of exactly that text, and the
+text holds the hash of the entry before. A line that was changed, removed, added out of order,
+or that says anything in another way than it would be written today, is refused.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from fractions import Fraction
-from typing import Literal
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 from neuroveil.errors import BudgetError
-from neuroveil.types.charge import ChargeRequest
+from neuroveil.ledger.contents import Content, decode, encode, kind_of
 
 GENESIS_HASH = "0" * 64
 
@@ -22,90 +28,98 @@ class Entry:
     Parameters
     ----------
     number : int
-        0 for the limit, then 1, 2, … for the spends.
-    kind : {"limit", "spend"}
-        The first entry sets the limit; all others spend.
-    epsilon, delta : str
-        Exact fractions as text, for example ``"1/2"``.
-    mechanism : str
-        What the spend was for; empty for the limit.
-    n_patients, dimension : int
-        Size of the release; 0 for the limit.
-    columns_digest : str
-        Digest of the released column names; empty for the limit.
+        0 for the opening, then 1, 2, …
     created : str
         Time of writing, UTC, ISO 8601.
     nonce : str
         Random text, so that an entry's hash tells nothing about its content.
     previous_hash : str
         Hash of the entry before.
+    content : Opening or Limit or Spend
+        What it says.
     """
 
     number: int
-    kind: Literal["limit", "spend"]
-    epsilon: str
-    delta: str
-    mechanism: str
-    n_patients: int
-    dimension: int
-    columns_digest: str
     created: str
     nonce: str
     previous_hash: str
+    content: Content
+
+    @property
+    def kind(self) -> Literal["opening", "limit", "spend"]:
+        """What sort of entry it is."""
+        return kind_of(self.content)
+
+    @property
+    def body(self) -> str:
+        """The entry as canonical JSON."""
+        document = {
+            "number": self.number,
+            "kind": self.kind,
+            "created": self.created,
+            "nonce": self.nonce,
+            "previous_hash": self.previous_hash,
+            "content": encode(self.content),
+        }
+        return json.dumps(document, sort_keys=True, separators=(",", ":"))
 
     @property
     def hash(self) -> str:
-        """SHA-256 over every field, hexadecimal."""
-        text = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    @property
-    def amount(self) -> tuple[Fraction, Fraction]:
-        """Epsilon and delta as exact fractions."""
-        return Fraction(self.epsilon), Fraction(self.delta)
+        """SHA-256 of the body, hexadecimal."""
+        return hash_text(self.body)
 
 
-def spend_entry(request: ChargeRequest, number: int, previous_hash: str, stamp: str,
-                nonce: str) -> Entry:  # fmt: skip
-    """Write a request down as an entry.
+def hash_text(text: str) -> str:
+    """Hash a text.
 
     Parameters
     ----------
-    request : ChargeRequest
-        What is spent.
-    number : int
-        Number of the new entry.
-    previous_hash : str
-        Hash of the entry before.
-    stamp : str
-        Time, UTC, ISO 8601.
-    nonce : str
-        Fresh random text.
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        SHA-256 of its UTF-8 bytes, hexadecimal.
+    """
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def next_entry(content: Content, before: Entry | None = None) -> Entry:
+    """Write something down as the entry after another.
+
+    Parameters
+    ----------
+    content : Opening or Limit or Spend
+        What it says.
+    before : Entry, optional
+        The newest entry; none for the first of a ledger.
 
     Returns
     -------
     Entry
-        The new entry.
+        With the present time and a fresh nonce.
     """
     return Entry(
-        number=number, kind="spend", epsilon=str(request.epsilon), delta=str(request.delta),
-        mechanism=request.mechanism, n_patients=request.n_patients, dimension=request.dimension,
-        columns_digest=request.columns_digest, created=stamp, nonce=nonce,
-        previous_hash=previous_hash,
-    )  # fmt: skip
+        number=before.number + 1 if before else 0,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        nonce=secrets.token_hex(16),
+        previous_hash=before.hash if before else GENESIS_HASH,
+        content=content,
+    )
 
 
-def check_chain(entries: Iterable[tuple[Entry, str]]) -> list[Entry]:
-    """Check numbering, kinds, amounts and hashes of a whole ledger.
+def check_chain(lines: Iterable[tuple[Any, Any, Any]]) -> tuple[Entry, ...]:
+    """Check numbering, kinds, contents and hashes of a whole ledger.
 
     Parameters
     ----------
-    entries : iterable of (Entry, str)
-        Entries in order, each with the hash that is stored beside it.
+    lines : iterable of (number, body, hash)
+        As they stand in the database, in order. Anything may stand there.
 
     Returns
     -------
-    list of Entry
+    tuple of Entry
         The checked entries.
 
     Raises
@@ -115,22 +129,36 @@ def check_chain(entries: Iterable[tuple[Entry, str]]) -> list[Entry]:
     """
     checked: list[Entry] = []
     previous = GENESIS_HASH
-    for position, (entry, stored) in enumerate(entries):
-        kind = "limit" if position == 0 else "spend"
-        in_order = entry.number == position and entry.kind == kind
-        if not in_order or entry.previous_hash != previous or entry.hash != stored:
+    for position, (number, body, stored) in enumerate(lines):
+        if not isinstance(body, str) or number != position or hash_text(body) != stored:
             raise tampered(f"entry {position} does not match its hash")
-        try:
-            epsilon, delta = entry.amount
-        except (ValueError, ZeroDivisionError):
-            raise tampered(f"entry {position} holds no amount") from None
-        if epsilon < 0 or delta < 0:
-            raise tampered(f"entry {position} gives budget back")
+        entry = _parse(body, position)
+        in_order = entry.number == position and (entry.kind == "opening") == (position == 0)
+        if not in_order or entry.previous_hash != previous:
+            raise tampered(f"entry {position} does not follow the one before")
         checked.append(entry)
         previous = stored
     if not checked:
         raise tampered("no limit is written in it")
-    return checked
+    return tuple(checked)
+
+
+def _parse(body: str, position: int) -> Entry:
+    try:
+        document = json.loads(body)
+        entry = Entry(
+            number=document["number"],
+            created=document["created"],
+            nonce=document["nonce"],
+            previous_hash=document["previous_hash"],
+            content=decode(document["kind"], document["content"]),
+        )
+        is_canonical = entry.body == body
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, BudgetError):
+        is_canonical = False
+    if not is_canonical:
+        raise tampered(f"entry {position} says nothing that a ledger says")
+    return entry
 
 
 def tampered(found: str) -> BudgetError:

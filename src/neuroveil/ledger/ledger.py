@@ -2,98 +2,108 @@
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, Literal
 
 from neuroveil.errors import BudgetError
-from neuroveil.ledger.entries import GENESIS_HASH, Entry, check_chain, spend_entry
-from neuroveil.ledger.limit import check_limit
-from neuroveil.ledger.store import append, create_schema, open_engine, read_all, refused_clearly
+from neuroveil.ledger.anchor import check_commitment, commit
+from neuroveil.ledger.book import Book
+from neuroveil.ledger.contents import Limit, Opening, spend_of
+from neuroveil.ledger.entries import hash_text, next_entry
+from neuroveil.ledger.limit import check_limit, check_limit_amount
+from neuroveil.ledger.location import Location, key_file_beside, open_store
+from neuroveil.ledger.patients import (
+    key_check,
+    load_key,
+    make_key,
+    patient_digests,
+    roster_text,
+)
+from neuroveil.ledger.spending import Newcomer, Spending
+from neuroveil.ledger.state import LedgerState, export, state_of
+from neuroveil.ledger.tables import append
+from neuroveil.types.budget import BudgetStanding, Composer, HeadCommitment, Rule, Scope
 from neuroveil.types.charge import _SEAL, Charge, ChargeRequest
-
-Amount = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True)
-class LedgerState:
-    """What stands in a ledger.
+class Terms:
+    """How a new ledger counts. Like its limit, this can never be changed.
 
     Parameters
     ----------
-    limit, spent : tuple of Fraction
-        Epsilon and delta.
-    entries : tuple of Entry
-        The spends, oldest first.
-    head : str
-        Hash of the newest entry. Private: it changes with every spend.
+    rule : {"basic", "pld"}
+        ``"basic"``: epsilons and deltas add up. ``"pld"``: events are composed.
+    site_wide_keys : bool
+        A declaration by the site: in every study that is charged here, one roster key is one
+        person and one person has one roster key. Only then may releases about different
+        patients be counted apart. Without it every release counts for every patient.
+    key_file : Path, optional
+        Where the secret key of patients goes; default: beside the ledger file.
     """
 
-    limit: Amount
-    spent: Amount
-    entries: tuple[Entry, ...]
-    head: str
-
-    @property
-    def remaining(self) -> Amount:
-        """Epsilon and delta that are left."""
-        return self.limit[0] - self.spent[0], self.limit[1] - self.spent[1]
-
-    def allows(self, epsilon: Fraction, delta: Fraction) -> bool:
-        """Tell whether a spend would fit, without making it.
-
-        Parameters
-        ----------
-        epsilon, delta : Fraction
-            What would be spent.
-
-        Returns
-        -------
-        bool
-            True where both fit.
-        """
-        left = self.remaining
-        return epsilon <= left[0] and delta <= left[1]
+    rule: Rule = "basic"
+    site_wide_keys: bool = False
+    key_file: Path | None = None
 
 
 class Ledger:
-    """The privacy budget of one set of patients, over all releases.
-
-    Epsilons and deltas add up (basic composition), which is valid for every mechanism.
+    """The privacy budget of a site, over all releases.
 
     Parameters
     ----------
-    path : Path
-        SQLite file of an existing ledger; make one with :meth:`create`.
+    location : path or str
+        SQLite file of an existing ledger, or ``postgresql+psycopg://…``; make one with
+        :meth:`create`.
     read_only : bool
         Open for looking only.
+    composer : callable, optional
+        Composes events on ledgers with the rule ``pld``:
+        :func:`neuroveil.privacy.composition.composed_epsilon`.
+    key_file : Path, optional
+        The secret key of patients; default: beside the ledger file.
 
     Raises
     ------
     BudgetError
-        If there is no ledger at the path.
+        If there is no ledger.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        if not path.is_file():
+    def __init__(
+        self,
+        location: Location,
+        *,
+        read_only: bool = False,
+        composer: Composer | None = None,
+        key_file: Path | None = None,
+    ) -> None:
+        mode: Literal["ro", "rw"] = "ro" if read_only else "rw"
+        self._store = open_store(location, mode)
+        self._composer = composer
+        self._key_file = key_file or key_file_beside(location)
+        if not self._store.exists:
             raise BudgetError(
                 "ledger", "an existing ledger", "none",
                 "Set a budget with `neuroveil ledger init`, or in [privacy.budget] of the study.",
             )  # fmt: skip
-        self._engine = open_engine(path, "ro" if read_only else "rw")
 
     @classmethod
-    def create(cls, path: Path, epsilon: Fraction, delta: Fraction) -> Ledger:
+    def create(
+        cls, location: Location, epsilon: Fraction, delta: Fraction, terms: Terms | None = None
+    ) -> Ledger:
         """Start a ledger with its limit. The limit can never be changed.
 
         Parameters
         ----------
-        path : Path
-            Where the SQLite file goes; must not exist.
+        location : path or str
+            Where it goes; must not hold a ledger.
         epsilon, delta : Fraction
-            What may be spent over all releases, exact.
+            What may be spent on any patient over all releases, exact.
+        terms : Terms, optional
+            How it counts; default: everything adds up, for everybody.
 
         Returns
         -------
@@ -105,23 +115,76 @@ class Ledger:
         BudgetError
             If a ledger is there already, or the limit makes no sense.
         """
-        check_limit(path, float(epsilon), float(delta))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Built aside and renamed, so that a crash never leaves a ledger without a limit.
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-        limit = Entry(
-            number=0, kind="limit", epsilon=str(epsilon), delta=str(delta), mechanism="",
-            n_patients=0, dimension=0, columns_digest="", created=_now(),
-            nonce=secrets.token_hex(16), previous_hash=GENESIS_HASH,
-        )  # fmt: skip
-        with refused_clearly():
-            engine = open_engine(draft, "rwc")
-            create_schema(engine)
-            with engine.begin() as connection:
-                append(connection, limit)
-            engine.dispose()
-        _move_without_overwriting(draft, path)
-        return cls(path)
+        terms = terms or Terms()
+        check_limit(location, float(epsilon), float(delta))
+        check = None
+        if terms.site_wide_keys:
+            file = terms.key_file or key_file_beside(location)
+            check = key_check(make_key(file) if file else load_key(None))
+        opening = Opening(epsilon, delta, terms.rule, check)
+        open_store(location).create(next_entry(opening))
+        return cls(location, key_file=terms.key_file)
+
+    @staticmethod
+    def exists(location: Location) -> bool:
+        """Tell whether there is a ledger, without reading it.
+
+        Parameters
+        ----------
+        location : path or str
+            Where it would be.
+
+        Returns
+        -------
+        bool
+            For a file, whether there is one.
+        """
+        return open_store(location, "ro").exists
+
+    def set_limit(
+        self, scope: Scope, epsilon: Fraction, delta: Fraction, patients: Iterable[str] = ()
+    ) -> None:
+        """Set a further limit. It holds beside the site's and can never be changed.
+
+        Parameters
+        ----------
+        scope : Scope
+            A study, or a set of patients.
+        epsilon, delta : Fraction
+            What may be spent on any patient in that scope, exact; earlier spends count.
+        patients : iterable of str
+            Keyed digests of the members, for a set of patients only.
+
+        Raises
+        ------
+        BudgetError
+            If the scope has a limit, the limit makes no sense, or members are missing.
+        """
+        with self._store.writing() as connection:
+            book = self._current(connection)
+            limit, roster = _new_limit(book, Limit(scope, epsilon, delta), patients)
+            append(connection, next_entry(limit, book.head), roster)
+
+    def check_new_limit(
+        self, scope: Scope, epsilon: Fraction, delta: Fraction, patients: Iterable[str] = ()
+    ) -> None:
+        """Refuse what :meth:`set_limit` would refuse, and write nothing.
+
+        Parameters
+        ----------
+        scope : Scope
+            A study, or a set of patients.
+        epsilon, delta : Fraction
+            The limit, exact.
+        patients : iterable of str
+            Keyed digests of the members, for a set of patients only.
+
+        Raises
+        ------
+        BudgetError
+            If the limit cannot be set.
+        """
+        _new_limit(self._book(), Limit(scope, epsilon, delta), patients)
 
     def reserve(self, request: ChargeRequest) -> Charge:
         """Spend budget, durably, before any noise is drawn.
@@ -141,23 +204,54 @@ class Ledger:
         BudgetError
             If there is no room, or the ledger is damaged, locked, full or read-only.
         """
-        if request.epsilon <= 0 or not 0 <= request.delta < 1:
-            raise BudgetError(
-                "charge", "epsilon above 0 and delta from 0 to below 1", "another amount",
-                "Ask for a positive spend.",
-            )  # fmt: skip
-        with refused_clearly(), self._engine.begin() as connection:
-            state = _state(check_chain(read_all(connection)))
-            if not state.allows(request.epsilon, request.delta):
-                raise _no_room(request, state)
-            number = len(state.entries) + 1
-            entry = spend_entry(request, number, state.head, _now(), secrets.token_hex(16))
-            append(connection, entry)
+        roster = roster_text(request.patients)
+        with self._store.writing() as connection:
+            book = self._current(connection)
+            standing = self._standing(book, request)
+            if not standing.fits:
+                raise _no_room(request, standing)
+            spend = spend_of(request, hash_text(roster) if roster else None)
+            entry = next_entry(spend, book.head)
+            append(connection, entry, roster or None)
         # Only now, with the commit flushed to disk, does a charge exist.
-        return Charge(
-            request, entry=entry.number, limit=state.limit, spent_before=state.spent,
-            prior_releases=len(state.entries), seal=_SEAL,
-        )  # fmt: skip
+        return Charge.in_ledger(request, standing, commit(entry), _SEAL)
+
+    def standing(self, request: ChargeRequest) -> BudgetStanding:
+        """Tell where a release would stand, without making it.
+
+        Parameters
+        ----------
+        request : ChargeRequest
+            What it would spend.
+
+        Returns
+        -------
+        BudgetStanding
+            In the limit that would leave it the least room; ``fits`` says whether there is any.
+
+        Raises
+        ------
+        BudgetError
+            If the request contradicts itself, or the ledger cannot be trusted.
+        """
+        return self._standing(self._book(), request)
+
+    def require_room(self, request: ChargeRequest) -> None:
+        """Refuse early where there is no room; the charge itself checks again.
+
+        Parameters
+        ----------
+        request : ChargeRequest
+            What would be spent.
+
+        Raises
+        ------
+        BudgetError
+            If it would not fit, or the ledger cannot be trusted.
+        """
+        standing = self.standing(request)
+        if not standing.fits:
+            raise _no_room(request, standing)
 
     def state(self) -> LedgerState:
         """Read and check the whole ledger.
@@ -165,51 +259,149 @@ class Ledger:
         Returns
         -------
         LedgerState
-            Limit, spends and what is left.
+            Limits, spends and what is left.
 
         Raises
         ------
         BudgetError
             If the ledger was tampered with or cannot be read.
         """
-        with refused_clearly(), self._engine.connect() as connection:
-            return _state(check_chain(read_all(connection)))
+        return state_of(self._book(), self._composer)
+
+    def export(self) -> list[dict[str, Any]]:
+        """Give all entries as plain data, without digests of patients, hashes or nonces.
+
+        Returns
+        -------
+        list of dict
+            One object an entry, the opening first.
+
+        Raises
+        ------
+        BudgetError
+            If the ledger was tampered with or cannot be read.
+        """
+        return export(self._book())
+
+    def patient_digests(self, roster_keys: Iterable[str]) -> tuple[str, ...]:
+        """Digest roster keys with the ledger's secret key.
+
+        Parameters
+        ----------
+        roster_keys : iterable of str
+            Patient keys. Private.
+
+        Returns
+        -------
+        tuple of str
+            For :class:`~neuroveil.types.charge.ChargeRequest`, in order. Private.
+
+        Raises
+        ------
+        BudgetError
+            If this ledger does not know patients, or the key file is not this ledger's.
+        """
+        check = self._book().require_key_check()
+        return patient_digests(load_key(self._key_file, check), roster_keys)
+
+    def commitment(self) -> HeadCommitment:
+        """Commit to the newest entry.
+
+        Returns
+        -------
+        HeadCommitment
+            To keep outside the ledger, for :meth:`check_commitment`.
+
+        Raises
+        ------
+        BudgetError
+            If the ledger was tampered with or cannot be read.
+        """
+        return commit(self._book().head)
+
+    def check_commitment(self, commitment: HeadCommitment) -> None:
+        """Check that this is still the ledger of an earlier run, or one that goes on with it.
+
+        Parameters
+        ----------
+        commitment : HeadCommitment
+            From that run.
+
+        Raises
+        ------
+        BudgetError
+            If the ledger was replaced or rolled back.
+        """
+        check_commitment(self._book(), commitment)
+
+    def _book(self) -> Book:
+        with self._store.reading() as connection:
+            return self._store.read(connection)
+
+    def _current(self, connection: Any) -> Book:
+        """Read for writing: an old format is brought up to date first."""
+        book = self._store.read(connection)
+        self._store.make_current(connection, book)
+        return book
+
+    def _standing(self, book: Book, request: ChargeRequest) -> BudgetStanding:
+        standings = Spending(book, self._composer).standings(_newcomer(book, request))
+        return min(standings, key=lambda standing: (standing.fits, standing.remaining))
 
 
-def _state(entries: list[Entry]) -> LedgerState:
-    limit, *spends = entries
-    amounts = [entry.amount for entry in spends]
-    spent = (
-        sum((epsilon for epsilon, _ in amounts), Fraction()),
-        sum((delta for _, delta in amounts), Fraction()),
-    )
-    return LedgerState(limit.amount, spent, tuple(spends), entries[-1].hash)
+def _new_limit(book: Book, limit: Limit, patients: Iterable[str]) -> tuple[Limit, str | None]:
+    """Check a further limit; give it with the list of its members, where it has members."""
+    check_limit_amount(float(limit.epsilon), float(limit.delta))
+    members = roster_text(patients)
+    if (limit.scope.kind == "patients") != bool(members):
+        raise BudgetError(
+            "ledger scope", "members for a set of patients, and for nothing else",
+            "something else", "Name the patients of the set.",
+        )  # fmt: skip
+    if limit.scope in book.limits:
+        raise BudgetError(
+            "ledger scope", "a scope without a limit", "one that has a limit",
+            "A limit that was set stays set.",
+        )  # fmt: skip
+    if not members:
+        return limit, None
+    book.require_key_check()
+    return replace(limit, roster=hash_text(members)), members
 
 
-def _no_room(request: ChargeRequest, state: LedgerState) -> BudgetError:
-    epsilon, delta = state.remaining
+def _newcomer(book: Book, request: ChargeRequest) -> Newcomer:
+    """Check a request against itself and the ledger."""
+    spend = spend_of(request, None)
+    if spend.amount != (request.epsilon, request.delta):
+        raise BudgetError(
+            "charge.events", "events that add up to the charge", "others",
+            "State every part of the release once, with what it spends.",
+        )  # fmt: skip
+    if any(scope.kind != "study" for scope in request.scopes):
+        raise BudgetError(
+            "charge.scopes", "studies", "another scope",
+            "The site and sets of patients are found by the ledger itself.",
+        )  # fmt: skip
+    if not request.patients:
+        return Newcomer(spend.events, spend.scopes, None)
+    book.require_key_check()
+    if len(request.patients) != request.n_patients:
+        raise BudgetError(
+            "charge.patients", f"one digest for each of {request.n_patients} patients",
+            f"{len(request.patients)}", "Give the whole roster or none of it.",
+        )  # fmt: skip
+    return Newcomer(spend.events, spend.scopes, frozenset(request.patients))
+
+
+def _no_room(request: ChargeRequest, standing: BudgetStanding) -> BudgetError:
+    epsilon, delta = standing.left_before
+    where = {
+        "site": "budget",
+        "study": "budget of this study",
+        "patients": "budget of a set of patients",
+    }
     return BudgetError(
-        "budget", f"room for epsilon = {float(request.epsilon):g}, delta = "
+        where[standing.scope.kind], f"room for epsilon = {float(request.epsilon):g}, delta = "
         f"{float(request.delta):g}", f"epsilon = {float(epsilon):g}, delta = {float(delta):g} left",
         "Nothing was released. Ask for less, or stop: the limit protects these patients.",
     )  # fmt: skip
-
-
-def _move_without_overwriting(draft: Path, path: Path) -> None:
-    """Publish the finished file; a ledger that appeared meanwhile wins."""
-    try:
-        path.hardlink_to(draft)
-    except FileExistsError:
-        raise BudgetError(
-            "ledger", "no file yet", "one that another process has just made",
-            "Use the existing ledger.",
-        ) from None  # fmt: skip
-    except OSError:  # a file system without hard links
-        draft.rename(path)
-    finally:
-        for leftover in path.parent.glob(f"{draft.name}*"):
-            leftover.unlink(missing_ok=True)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

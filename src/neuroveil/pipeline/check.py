@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from neuroveil.errors import NeuroveilError, RecordingError
-from neuroveil.pipeline.budget import budget_state
+from neuroveil.pipeline.budget import budget_standing
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.promise import named_reference
 from neuroveil.pipeline.release import preview_release
@@ -157,16 +157,15 @@ def _release_outlook(study: Study) -> dict[str, object]:
     """Say what a release would spend, or why it would be refused."""
     try:
         request = preview_release(study).request
-        state = budget_state(study)
+        standing = budget_standing(study, request)
     except NeuroveilError as error:
         return {"refused": str(error)}
     spend: dict[str, object] = {"epsilon": float(request.epsilon), "delta": float(request.delta)}
     outlook: dict[str, object] = {"spends": spend, "columns": request.dimension}
-    if state is not None:
-        outlook["left"] = {
-            "epsilon": float(state.remaining[0]), "delta": float(state.remaining[1]),
-        }  # fmt: skip
-        if not state.allows(request.epsilon, request.delta):
+    if standing is not None:
+        left = standing.left_before
+        outlook["left"] = {"epsilon": float(left[0]), "delta": float(left[1])}
+        if not standing.fits:
             outlook["refused"] = "The budget has no room for it."
     elif study.privacy.budget is None:
         outlook["refused"] = "No budget is set; see [privacy.budget] or `neuroveil ledger init`."

@@ -6,9 +6,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuroveil.errors import BudgetError, StudyError, StudyMistake
-from neuroveil.ledger import Ledger
-from neuroveil.pipeline.budget import open_ledger
+from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.pipeline.budget import open_ledger, require_room, reserve
 from neuroveil.pipeline.extract import Extraction, extract_study
 from neuroveil.pipeline.internal_files import write_extraction
 from neuroveil.pipeline.pool import Progress, no_progress
@@ -161,7 +160,7 @@ def release_study(
     check_target(target)
     preview = preview_release(study)
     ledger = open_ledger(study)
-    require_room(ledger, preview.request)
+    require_room(study, ledger, preview.request)
     start = time.monotonic()
     extraction = extract_study(study, n_workers, progress)
     write_extraction(study, extraction, time.monotonic() - start)
@@ -171,38 +170,12 @@ def release_study(
     check_release(table, scaling, preview.settings)
     check_rendering(rehearse(scaling, preview.settings, preview.n_patients), table.columns)
     check_target(target)
-    charge = ledger.reserve(preview.request)
+    charge = reserve(study, ledger, preview.request)
     progress(0, 1, "drawing noise")
     release = protect(table, scaling, preview.settings, charge)
     certificate = write_release(release, target)
     progress(1, 1, "drawing noise")
     return Released(target, certificate, extraction, scaling, preview.settings)
-
-
-def require_room(ledger: Ledger, request: ChargeRequest) -> None:
-    """Refuse early where the ledger has no room; the charge itself checks again.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        The study's ledger.
-    request : ChargeRequest
-        What would be spent.
-
-    Raises
-    ------
-    BudgetError
-        If it would not fit.
-    """
-    state = ledger.state()
-    if not state.allows(request.epsilon, request.delta):
-        raise BudgetError(
-            "budget",
-            f"room for epsilon = {float(request.epsilon):g}, delta = {float(request.delta):g}",
-            f"epsilon = {float(state.remaining[0]):g}, "
-            f"delta = {float(state.remaining[1]):g} left",
-            "Nothing was released or spent. Ask for less, or stop here.",
-        )  # fmt: skip
 
 
 def require_data(table: FeatureTable) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 
 from neuroveil.errors import ChainError
 from neuroveil.privacy.bounds import Norm
+from neuroveil.privacy.composition import row_event
 from neuroveil.privacy.exact import exact
 from neuroveil.privacy.labels import LabelPolicy
 from neuroveil.privacy.mechanisms.contract import MechanismSpec
 from neuroveil.privacy.mechanisms.registry import make_mechanism
 from neuroveil.privacy.validate import check_dimension
+from neuroveil.types.budget import AccountingEvent
 from neuroveil.types.catalogue import Column
 from neuroveil.types.certificate import canonical_json, digest
 from neuroveil.types.charge import ChargeRequest
@@ -145,6 +147,10 @@ def charge_request(
             f"{guarantee.epsilon_supported:.4g} instead of {guarantee.epsilon:g}",
             "Release with gaussian or laplace; this one can only be simulated.",
         )  # fmt: skip
+    labels = [
+        AccountingEvent(policy.policy, exact(policy.epsilon), Fraction(0))
+        for policy in settings.charged_labels
+    ]
     return ChargeRequest(
         epsilon=settings.epsilon_total,
         delta=exact(settings.delta),
@@ -152,4 +158,5 @@ def charge_request(
         n_patients=n_patients,
         dimension=len(columns),
         columns_digest=columns_digest(columns),
+        events=(row_event(mechanism), *labels),
     )

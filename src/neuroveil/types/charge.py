@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from neuroveil.errors import BudgetError
+from neuroveil.types.budget import (
+    SITE,
+    AccountingEvent,
+    Amount,
+    BudgetStanding,
+    HeadCommitment,
+    Scope,
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,16 @@ class ChargeRequest:
         Number of released columns.
     columns_digest : str
         Digest of the released column names (public).
+    events : tuple of AccountingEvent
+        The parts of the release; they add up to ``epsilon`` and ``delta``. None: the ledger
+        takes the release for one event about which nothing else is known.
+    scopes : tuple of Scope
+        Studies that the release belongs to. It is always charged against the site, and
+        against every set of patients that its roster touches. Says where a charge is
+        booked and not what it pays for, so it plays no part in comparisons.
+    patients : tuple of str
+        Keyed digests of the roster's keys, one a patient; none where they are not known.
+        Private. Plays no part in comparisons.
     """
 
     epsilon: Fraction
@@ -34,6 +52,14 @@ class ChargeRequest:
     n_patients: int
     dimension: int
     columns_digest: str
+    events: tuple[AccountingEvent, ...] = ()
+    scopes: tuple[Scope, ...] = field(default=(), compare=False)
+    patients: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def parts(self) -> tuple[AccountingEvent, ...]:
+        """The events, or one that stands for the whole release."""
+        return self.events or (AccountingEvent(self.mechanism, self.epsilon, self.delta),)
 
 
 _SEAL = object()
@@ -54,7 +80,7 @@ class Charge:
     limit, spent_before : tuple of Fraction
         Budget and what was spent before this charge, each as (epsilon, delta).
     prior_releases : int
-        Number of earlier entries in the ledger.
+        Number of earlier spends that count.
     seal : object
         Known to the ledger only.
 
@@ -64,15 +90,15 @@ class Charge:
         If somebody other than the ledger tries to make one.
     """
 
-    __slots__ = ("_consumed", "entry", "limit", "prior_releases", "request", "spent_before")
+    __slots__ = ("_consumed", "commitment", "entry", "request", "standing")
 
     def __init__(
         self,
         request: ChargeRequest,
         *,
         entry: int,
-        limit: tuple[Fraction, Fraction],
-        spent_before: tuple[Fraction, Fraction],
+        limit: Amount,
+        spent_before: Amount,
         prior_releases: int,
         seal: object,
     ) -> None:
@@ -81,12 +107,66 @@ class Charge:
                 "charge", "a charge made by the ledger", "one made by hand",
                 "Reserve budget with Ledger.reserve; there is no way around the ledger.",
             )  # fmt: skip
+        after = (spent_before[0] + request.epsilon, spent_before[1] + request.delta)
         self.request = request
         self.entry = entry
-        self.limit = limit
-        self.spent_before = spent_before
-        self.prior_releases = prior_releases
+        self.standing = BudgetStanding(SITE, "basic", limit, spent_before, after, prior_releases)
+        self.commitment: HeadCommitment | None = None
         self._consumed = False
+
+    @classmethod
+    def in_ledger(
+        cls,
+        request: ChargeRequest,
+        standing: BudgetStanding,
+        commitment: HeadCommitment,
+        seal: object,
+    ) -> Charge:
+        """Make a charge with everything that the ledger knows about it.
+
+        Parameters
+        ----------
+        request : ChargeRequest
+            What was charged for.
+        standing : BudgetStanding
+            Where it stands in the limit that leaves the least room.
+        commitment : HeadCommitment
+            To the entry that was written.
+        seal : object
+            Known to the ledger only.
+
+        Returns
+        -------
+        Charge
+            Pays for exactly this release, once.
+
+        Raises
+        ------
+        BudgetError
+            If somebody other than the ledger tries to make one.
+        """
+        charge = cls(
+            request, entry=commitment.number, limit=standing.limit,
+            spent_before=standing.spent_before, prior_releases=standing.prior_releases, seal=seal,
+        )  # fmt: skip
+        charge.standing = standing
+        charge.commitment = commitment
+        return charge
+
+    @property
+    def limit(self) -> Amount:
+        """Epsilon and delta that may be spent."""
+        return self.standing.limit
+
+    @property
+    def spent_before(self) -> Amount:
+        """Epsilon and delta that were spent before this charge."""
+        return self.standing.spent_before
+
+    @property
+    def prior_releases(self) -> int:
+        """Number of earlier spends that count."""
+        return self.standing.prior_releases
 
     def consume(self, request: ChargeRequest) -> None:
         """Use the charge up for the release that it was made for.

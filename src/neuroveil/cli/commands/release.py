@@ -57,17 +57,17 @@ def _overrides(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dry_run(face: Face, settings: Study) -> int:
-    from neuroveil.pipeline.budget import budget_state
+    from neuroveil.pipeline.budget import budget_standing
     from neuroveil.pipeline.release import preview_release
 
     preview = preview_release(settings)
-    state = budget_state(settings)
+    standing = budget_standing(settings, preview.request)
     document = _preview_document(preview)
-    if state is not None:
-        document["remaining"] = {
-            "epsilon": float(state.remaining[0]), "delta": float(state.remaining[1]),
-        }  # fmt: skip
-    left = "no ledger yet" if state is None else f"epsilon = {float(state.remaining[0]):g} left"
+    left = "no ledger yet"
+    if standing is not None:
+        epsilon, delta = map(float, standing.left_before)
+        document["remaining"] = {"epsilon": epsilon, "delta": delta}
+        left = f"epsilon = {epsilon:g} left"
     face.result(
         document,
         f"{preview.request.n_patients} patients x {preview.request.dimension} columns by "
