@@ -39,7 +39,13 @@ def nearest(value: object, options: Iterable[str]) -> str:
 
 
 class SectionMistakes(ValueError):
-    """Carries the mistakes of one section through pydantic's own error collection."""
+    """Carries the mistakes of one section through pydantic's own error collection.
+
+    Parameters
+    ----------
+    mistakes : list of StudyMistake
+        At least one.
+    """
 
     def __init__(self, mistakes: list[StudyMistake]) -> None:
         self.mistakes = mistakes
