@@ -4,8 +4,9 @@ Builds a recording (33 channels, 500 Hz, 30 min, EDF), then runs both ways in tu
 process of its own: the notebook way of the paper (MNE-Python's FIR filter, scipy's filtfilt
 notch, average reference, scipy.signal.welch a window and channel at a time, numpy features), and
 neuroveil's engine with the same settings (preset ``paper``, rejection off). Prints medians,
-ratios, peaks of memory and the largest relative difference of the 363 features, and how the
-engine's time grows over many recordings on all cores::
+ratios (of processor time too, which a busy machine changes less), peaks of memory, the largest
+relative difference of the 363 features, and how the engine's time grows over many recordings on
+all cores::
 
     python benchmarks/extraction.py            # a few minutes
     python benchmarks/extraction.py --quick    # a 3-minute recording, under a minute
@@ -143,7 +144,13 @@ def run_as_child(way: str, path: Path, output: Path) -> None:
 
     features, seconds = WAYS[way](path)
     np.save(output, features)
-    print(json.dumps({"compute_seconds": seconds, "peak_mb": peak_megabytes()}))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    report = {
+        "compute_seconds": seconds,
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "peak_mb": peak_megabytes(),
+    }
+    print(json.dumps(report))
 
 
 def peak_megabytes() -> float:
@@ -203,7 +210,7 @@ def compare(folder: Path, size: Size) -> dict[str, Any]:
     medians = {
         (way, key): statistics.median(run[key] for run in runs[way])
         for way in WAYS
-        for key in ("process_seconds", "compute_seconds", "peak_mb")
+        for key in ("process_seconds", "compute_seconds", "cpu_seconds")
     }
     ours, theirs = (np.load(folder / f"{way}.npy") for way in ("engine", "notebook"))
     return {
@@ -211,12 +218,15 @@ def compare(folder: Path, size: Size) -> dict[str, Any]:
         / medians["engine", "process_seconds"],
         "ratio_compute": medians["notebook", "compute_seconds"]
         / medians["engine", "compute_seconds"],
+        "ratio_cpu": medians["notebook", "cpu_seconds"] / medians["engine", "cpu_seconds"],
         "peak_mb": max(run["peak_mb"] for run in runs["engine"]),
         "peer_peak_mb": max(run["peak_mb"] for run in runs["notebook"]),
         "max_relative_error": float(np.abs(ours / theirs - 1).max()),
         "n_features": int(ours.size),
         "process_seconds": medians["engine", "process_seconds"],
         "compute_seconds": medians["engine", "compute_seconds"],
+        "cpu_seconds": medians["engine", "cpu_seconds"],
+        "peer_cpu_seconds": medians["notebook", "cpu_seconds"],
         "peer_process_seconds": medians["notebook", "process_seconds"],
         "peer_compute_seconds": medians["notebook", "compute_seconds"],
         "recording": {"n_channels": len(CHANNELS), "sfreq": SFREQ, "minutes": size.minutes,
@@ -240,7 +250,8 @@ def describe(result: dict[str, Any]) -> str:
         f"engine         {result['process_seconds']:8.2f} s as a process, "
         f"{result['compute_seconds']:8.2f} s without imports, peak {result['peak_mb']:6.0f} MB",
         f"ratio          {result['ratio_process']:8.1f} as a process, "
-        f"{result['ratio_compute']:8.1f} without imports (medians of {result['repeats']})",
+        f"{result['ratio_compute']:8.1f} without imports, {result['ratio_cpu']:.1f} in processor "
+        f"time (medians of {result['repeats']})",
         f"largest relative difference of {result['n_features']} features: "
         f"{result['max_relative_error']:.1e}",
     ]

@@ -124,7 +124,8 @@ class BlockFilter:
         values = read_checked(source, first, last)[:rows]
         if self.gaps is not None:
             values = fill_gaps(values, first, self.gaps[segment])
-        means = values @ np.full(values.shape[1], 1.0 / values.shape[1], dtype=np.float32)
+        with np.errstate(invalid="ignore"):
+            means = values.mean(axis=1)
         if not bool(np.isfinite(means).all()):
             raise UnmappedGapsError
         before = first - start

@@ -144,7 +144,8 @@ class _Extraction:
             members = kept[:, first]
             if members.any():
                 stretch = eeg[:, first * hop : (last + more) * hop]
-                mean = (members / members.sum()).astype(np.float32) @ stretch
+                shares = (members / members.sum()).astype(np.float32)
+                mean = np.einsum("c,ct->t", shares, stretch)
                 yield stretch - mean, kept[:, first:last]
 
     def _result(self, sums: FloatArray, decision: Decision) -> RecordingFeatures:

@@ -135,4 +135,5 @@ def subtract_eog(
     eeg = values[:n_eeg]
     if not rows:
         return eeg
-    return np.asarray(eeg - weights.astype(np.float32) @ values[list(rows)], dtype=np.float32)
+    movement = np.einsum("ce,et->ct", weights.astype(np.float32), values[list(rows)])
+    return np.asarray(eeg - movement, dtype=np.float32)

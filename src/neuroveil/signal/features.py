@@ -1,7 +1,8 @@
 """The eleven features of every window, on a stretch of filtered, referenced signal.
 
 Everything that is a sum over samples is summed once for each hop, and windows add up their
-hops, so that overlapping windows share the work.
+hops, so that overlapping windows share the work. Sums are plain loops of numpy, not calls of
+BLAS, whose threads would take the cores of the other worker processes without being faster.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class WindowFeatures:
 
     def _moments(self, signal: SignalArray) -> tuple[FloatArray, FloatArray]:
         hops = self._by_hop(signal)
-        mean = self._sum_hops(hops @ np.ones(self.grid.hop, dtype=np.float32))
+        mean = self._sum_hops(hops.sum(axis=-1))
         square = self._sum_hops(np.einsum("chi,chi->ch", hops, hops))
         return mean / self.grid.window, square / self.grid.window
 
@@ -80,7 +81,7 @@ class WindowFeatures:
         steps = np.zeros_like(signal)
         np.subtract(signal[:, 1:], signal[:, :-1], out=steps[:, :-1])
         np.abs(steps, out=steps)
-        total = self._sum_hops(self._by_hop(steps) @ np.ones(self.grid.hop, dtype=np.float32))
+        total = self._sum_hops(self._by_hop(steps).sum(axis=-1))
         # the step out of a window into the next sample is not one of its own
         total -= steps[:, self.grid.window - 1 :: self.grid.hop]
         return np.asarray(total / self.grid.window_seconds)

@@ -64,7 +64,8 @@ class GapFinder:
             Signal in microvolts.
         """
         self._end = start + values.shape[1]
-        sums = values @ np.ones(values.shape[1], dtype=np.float32)
+        with np.errstate(invalid="ignore"):
+            sums = values.sum(axis=1)
         for row, total in enumerate(sums):
             if np.isfinite(total) and self._open[row] < 0:
                 self._last[row] = float(values[row, -1])

@@ -101,11 +101,13 @@ def test_rejection_can_be_switched_off(clean, make_recording):
 
 @pytest.mark.parametrize("settings", [ON, OFF], ids=["on", "off"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.filterwarnings("error")
 def test_samples_that_are_no_numbers_cost_their_windows(
     clean, make_recording, means, settings, bad
 ):
     before = means(extract_features(make_recording([clean], SFREQ), settings))
     clean[3, 1400:1500] = bad
+    clean[3, 1500] = -bad
     found = extract_features(make_recording([clean], SFREQ), settings)
     assert lost(found) == [0, 0, 0, 2, 0]
     assert np.isfinite(found.sums).all()
