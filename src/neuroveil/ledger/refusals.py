@@ -71,9 +71,10 @@ def refused_clearly() -> Iterator[None]:
 def _complaint(error: Exception) -> str:
     original = getattr(error, "orig", None) or error
     said = str(original).lower()
-    if APPEND_ONLY in said:
-        return "an attempt to change an old entry"
     code = getattr(original, "sqlstate", None)
+    # Not every message with these words: a damaged file may quote the triggers.
+    if APPEND_ONLY in said and (isinstance(original, sqlite3.IntegrityError) or code == "P0001"):
+        return "an attempt to change an old entry"
     if code is not None:
         known = (text for start, text in _POSTGRESQL.items() if code.startswith(start))
         return next(known, f"a database error with the code {code}")

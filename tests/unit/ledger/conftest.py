@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -79,7 +80,7 @@ class Server:
                 connection.execute(statement)  # type: ignore[call-overload]
 
 
-def _absent(reason: str) -> None:
+def _absent(reason: str) -> NoReturn:
     if POSTGRESQL_IS_REQUIRED:
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
@@ -106,8 +107,9 @@ def postgresql() -> Iterator[Server]:
     programs = _programs()
     if programs is None:
         _absent("PostgreSQL's initdb and pg_ctl are not installed (Debian package: postgresql)")
-    assert programs is not None
-    pytest.importorskip("psycopg", reason="psycopg is not installed (pip install neuroveil[server])")
+    pytest.importorskip(
+        "psycopg", reason="psycopg is not installed (pip install neuroveil[server])"
+    )
     # The server refuses to run as root, as which CI runs.
     as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     folder = Path(tempfile.mkdtemp(prefix="neuroveil-postgresql-"))
@@ -132,3 +134,22 @@ def postgresql() -> Iterator[Server]:
     finally:
         call("pg_ctl", "-m", "immediate", "stop")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def new_schema(postgresql: Server) -> str:
+    """Name of an empty schema on the server."""
+    name = "ledger_" + os.urandom(6).hex()
+    postgresql.run("public", f"CREATE SCHEMA {name}")
+    return name
+
+
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)],
+)
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where a ledger may go: a file, then a database on a server."""
+    if request.param == "sqlite":
+        return tmp_path / "ledger.sqlite"
+    server: Server = request.getfixturevalue("postgresql")
+    return server.url(request.getfixturevalue("new_schema"))
