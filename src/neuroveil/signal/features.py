@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from neuroveil.signal.plan import WindowGrid
 from neuroveil.signal.spectra import Welch
+from neuroveil.signal.windows import WindowGrid
 from neuroveil.types.catalogue import FEATURES
 from neuroveil.types.recording import FloatArray, SignalArray
 

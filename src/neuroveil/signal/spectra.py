@@ -16,8 +16,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy import fft
 
-from neuroveil.signal.plan import WindowGrid
 from neuroveil.signal.settings import EDGE_FRACTION, SEGMENT_SAMPLES, SEGMENT_STEP
+from neuroveil.signal.windows import WindowGrid
 from neuroveil.types.catalogue import SPECTRUM_RANGE_HZ
 from neuroveil.types.recording import FloatArray, SignalArray
 
