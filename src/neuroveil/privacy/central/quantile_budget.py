@@ -176,11 +176,11 @@ class QuantileBudget:
         spec = self.spec
         if spec.delta == 0:
             return 0.0
-        target, delta = spec.epsilon * (1 - _MARGIN), spec.delta * (1 - _MARGIN)
+        target = spec.epsilon * (1 - _MARGIN)
         low, high = 1e-18, 2 * (spec.epsilon + 1)  # conversions of these are below and above
         while high / low > 1 + _MARGIN:
             middle = math.sqrt(low * high)
-            if epsilon_by_zcdp(middle, delta) <= target:
+            if epsilon_by_zcdp(middle, spec.delta) <= target:
                 low = middle
             else:
                 high = middle

@@ -117,9 +117,7 @@ class TestSyntheticTable:
     def test_draws_of_the_system_differ_and_those_of_a_seed_do_not(self) -> None:
         fresh = [synthetic_table(self.estimate, 5, SystemRandomness()).values for _ in range(2)]
         assert (fresh[0] != fresh[1]).any()
-        same = [
-            synthetic_table(self.estimate, 5, SimulationRandomness(8)).values for _ in range(2)
-        ]
+        same = [synthetic_table(self.estimate, 5, SimulationRandomness(8)).values for _ in range(2)]
         assert (same[0] == same[1]).all()
 
     @pytest.mark.parametrize("n_rows", [0, -1, 1.5, True, 10**9])

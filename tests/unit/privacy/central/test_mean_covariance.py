@@ -179,9 +179,7 @@ def scores(mechanism: MeanCovariance, rows_int: IntArray, draws: int, seed: int)
     for _ in range(draws):
         noisy = mechanism.apply(rows_int, mechanism.draw(source))
         assert noisy.mean is not None
-        found.append(
-            n * (towards_mean @ noisy.mean + (towards_second * noisy.second_moment).sum())
-        )
+        found.append(n * (towards_mean @ noisy.mean + (towards_second * noisy.second_moment).sum()))
     return np.array(found)
 
 
