@@ -15,6 +15,7 @@ from neuroveil.ledger.location import Location, is_url
 from neuroveil.pipeline.internal_files import write_json
 from neuroveil.pipeline.settings import find_roster
 from neuroveil.study import Study
+from neuroveil.types.budget import Scope
 
 if TYPE_CHECKING:
     from neuroveil.types.budget import AccountingEvent, BudgetStanding, HeadCommitment
@@ -252,7 +253,9 @@ def reserve(study: Study, ledger: Ledger, request: ChargeRequest) -> Charge:
 
 
 def _addressed(study: Study, ledger: Ledger, request: ChargeRequest) -> ChargeRequest:
-    """Say whom a release is about, where the ledger knows patients."""
+    """Say which study a release belongs to and, where the ledger asks, whom it is about."""
+    if study.privacy.study is not None:
+        request = replace(request, scopes=(Scope("study", study.privacy.study),))
     if not ledger.state().site_wide_keys:
         return request
     keys = [entry.patient for entry in find_roster(study).entries]

@@ -56,6 +56,7 @@ class PrivacySettings(Section):
     norm: Literal["l2", "l1"] = "l2"
     clip_norm: PositiveFloat = 2.0
     ledger: str = "ledger.sqlite"
+    study: Text | None = None
     budget: BudgetSettings | None = None
 
     @property
