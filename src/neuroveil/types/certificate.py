@@ -120,6 +120,8 @@ class Certificate:
         Digest of every file of the release folder by file name; empty until written.
     previous_hash : str, optional
         Digest of the certificate that this one follows.
+    signature : mapping of str to str, optional
+        ``algorithm``, ``public_key`` and ``value``, see :mod:`neuroveil.keys`.
     """
 
     formal_guarantee: bool
@@ -128,6 +130,7 @@ class Certificate:
     chain: Chain
     release: Mapping[str, str] = field(default_factory=dict)
     previous_hash: str | None = None
+    signature: Mapping[str, str] | None = None
 
     def value(self, name: str) -> Any:
         """Look a fact's value up by its dotted name.
@@ -151,7 +154,7 @@ class Certificate:
         return self.chain[link][fact].value
 
     def bound_to(self, files: Mapping[str, str]) -> Certificate:
-        """Give the same certificate bound to the files of a release folder.
+        """Give the same certificate bound to the files of a release folder, not signed.
 
         Parameters
         ----------
@@ -163,7 +166,14 @@ class Certificate:
         Certificate
             A copy with ``release`` filled in.
         """
-        return replace(self, release=dict(files))
+        return replace(self, release=dict(files), signature=None)
+
+    @property
+    def signed_bytes(self) -> bytes:
+        """What a signature is over: the canonical JSON of everything but the signature."""
+        document = self.to_json()
+        del document["signature"]
+        return canonical_json(document)
 
     @property
     def chain_digest(self) -> str:
@@ -198,7 +208,7 @@ class Certificate:
             },
             "release": dict(self.release),
             "previous_hash": self.previous_hash,
-            "signature": None,
+            "signature": None if self.signature is None else dict(self.signature),
         }
 
 
@@ -240,6 +250,7 @@ def certificate_from_json(document: Any) -> Certificate:
             chain=chain,
             release=dict(document["release"]),
             previous_hash=document["previous_hash"],
+            signature=None if document["signature"] is None else dict(document["signature"]),
         )
     except (KeyError, TypeError, AttributeError, ValueError):
         raise CertificateError(

@@ -6,6 +6,7 @@ never from another stated result: a forger who recomputes everything consistentl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 
@@ -13,8 +14,11 @@ from neuroveil.privacy.verify import arithmetic
 from neuroveil.privacy.verify.arithmetic import precise, to_decimal
 from neuroveil.privacy.verify.statement import Statement, as_number
 
-CONSUMES = {"gaussian": "l2", "laplace": "l1", "paper_laplace": "l1"}
+CONSUMES = {"gaussian": "l2", "laplace": "l1", "paper_laplace": "l1", "privunit": "none"}
 """The norm of the sensitivity that each mechanism needs."""
+
+PURE = ("laplace", "privunit")
+"""Mechanisms that keep δ = 0 for every row on its own."""
 
 FACTORS = {"replace_one": 2, "add_or_remove_one": 1}
 """How many clipped rows two neighbouring tables can be apart."""
@@ -31,9 +35,70 @@ def consumed_norm(statement: Statement) -> str | None:
     Returns
     -------
     str or None
-        ``"l2"``, ``"l1"``, or ``None`` for a mechanism that is unknown.
+        ``"l2"``, ``"l1"``, ``"none"``, or ``None`` for a mechanism that is unknown.
     """
     return CONSUMES.get(statement.text("mechanism.name") or "")
+
+
+def is_shuffled(statement: Statement) -> bool:
+    """Whether the guarantee is one after shuffling.
+
+    Parameters
+    ----------
+    statement : Statement
+        The stated facts.
+
+    Returns
+    -------
+    bool
+        True for the shuffled trust model.
+    """
+    return statement.text("model.trust") == "shuffled"
+
+
+def row_dimension(statement: Statement) -> int | None:
+    """Number of coordinates that are bounded and randomised.
+
+    Parameters
+    ----------
+    statement : Statement
+        The stated facts.
+
+    Returns
+    -------
+    int or None
+        The components of the projection where rows are projected, otherwise the number of
+        feature columns (in a claim also what it states of the bound); ``None`` where it is not
+        stated or not positive.
+    """
+    if statement.raw("preprocessing.projection") is not None:
+        params = statement.raw("preprocessing.projection", "params")
+        found = params.get("components") if isinstance(params, Mapping) else None
+    else:
+        found = statement.raw("domain.dimension")
+        if statement.is_claim and statement.raw("bound.dimension") is not None:
+            found = statement.raw("bound.dimension")
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        return None
+    return found
+
+
+def mechanism_epsilon(statement: Statement) -> Fraction | None:
+    """ε that one row on its own is randomised with.
+
+    Parameters
+    ----------
+    statement : Statement
+        The stated facts.
+
+    Returns
+    -------
+    Fraction or None
+        ε₀ where rows are shuffled, otherwise the ε of the rows.
+    """
+    if is_shuffled(statement):
+        return statement.number("amplification.epsilon_local")
+    return row_epsilon(statement)
 
 
 def squared_sensitivity(statement: Statement, norm: str | None) -> Fraction | None:
@@ -67,8 +132,8 @@ def squared_sensitivity(statement: Statement, norm: str | None) -> Fraction | No
         return rows * one_row
     if bound == "l1":
         return rows**2 * one_row
-    dimension = statement.integer("domain.dimension")
-    return None if dimension is None or dimension < 1 else rows**2 * one_row * dimension
+    dimension = row_dimension(statement)
+    return None if dimension is None else rows**2 * one_row * dimension
 
 
 def stated_norm(statement: Statement) -> str | None:
@@ -128,7 +193,7 @@ def step_budget(statement: Statement, key: str) -> Fraction:
     Fraction
         0 where none is stated.
     """
-    steps = ("preprocessing.features", "preprocessing.scaling")
+    steps = ("preprocessing.features", "preprocessing.scaling", "preprocessing.projection")
     return sum((statement.number(step, key) or Fraction(0) for step in steps), Fraction(0))
 
 
@@ -204,8 +269,8 @@ def slacks(statement: Statement, epsilon: Decimal, delta: Decimal) -> tuple[Deci
         By total variation, and by likelihood ratio (infinite where that proof does not
         apply); both 0 for continuous noise.
     """
-    scale, dimension = integer_scale(statement), statement.integer("domain.dimension")
-    if scale is None or dimension is None or scale <= 0 or dimension < 1 or epsilon <= 0:
+    scale, dimension = integer_scale(statement), row_dimension(statement)
+    if scale is None or dimension is None or scale <= 0 or epsilon <= 0:
         return Decimal(0), Decimal(0)
     first = arithmetic.slack_by_total_variation(epsilon, dimension, scale)
     if not arithmetic.second_proof_applies(epsilon, dimension, scale):
@@ -226,13 +291,13 @@ def gaussian_target(statement: Statement) -> tuple[Decimal, Decimal] | None:
     tuple of Decimal or None
         ``None`` where ε or δ is not stated; δ is not above 0 where integer noise eats it up.
     """
-    epsilon, delta = row_epsilon(statement), row_delta(statement)
+    epsilon, delta = mechanism_epsilon(statement), row_delta(statement)
     if epsilon is None or delta is None:
         return None
     with precise():
         whole, limit = to_decimal(epsilon), to_decimal(delta)
         first, second = slacks(statement, whole, limit)
-        scale, dimension = integer_scale(statement), statement.integer("domain.dimension")
+        scale, dimension = integer_scale(statement), row_dimension(statement)
         if first <= second or scale is None or dimension is None:
             return whole, limit - first
         return whole - arithmetic.epsilon_shift(whole, dimension, scale), limit - second

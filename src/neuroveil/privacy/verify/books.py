@@ -1,4 +1,4 @@
-"""What surrounds the mechanism: composition, model, postprocessing, utility and software."""
+"""What surrounds the mechanism: model, utility and software."""
 
 from __future__ import annotations
 
@@ -7,73 +7,12 @@ from decimal import Decimal
 from fractions import Fraction
 
 from neuroveil.privacy.verify.arithmetic import pi, precise, to_decimal
+from neuroveil.privacy.verify.basis import row_dimension
+from neuroveil.privacy.verify.codebook import moments
 from neuroveil.privacy.verify.document import canonical_digest
-from neuroveil.privacy.verify.findings import broken, finding, holds, is_close, missing, quote, show
+from neuroveil.privacy.verify.findings import finding, holds, is_close, missing, quote, show
 from neuroveil.privacy.verify.result import Check
 from neuroveil.privacy.verify.statement import Statement
-
-_BASIC = "basic composition, Dwork & Roth 2014, Theorem 3.16"
-
-
-def check_composition(statement: Statement) -> Iterator[Check]:
-    """Check that the releases about the same patients stay within a limit.
-
-    Parameters
-    ----------
-    statement : Statement
-        The stated facts.
-
-    Yields
-    ------
-    Check
-        Number of earlier releases, and the arithmetic of the budget.
-    """
-    prior = statement.integer("composition.prior_releases")
-    spent = [statement.number("composition.spent_before", key) for key in ("epsilon", "delta")]
-    limit = [statement.number("composition.limit", key) for key in ("epsilon", "delta")]
-    if prior is None and None in spent:
-        yield missing("composition.prior_releases", "whether these patients were released before")
-    elif prior is not None and None not in spent and (prior == 0) != (spent == [0, 0]):
-        yield broken(
-            "composition.prior_releases",
-            "The number of earlier releases and what they spent contradict each other.",
-            stated=prior,
-        )  # fmt: skip
-    elif prior == 0 or None not in spent:
-        words = (
-            "Nothing was released about these patients before."
-            if spent == [0, 0] or prior == 0
-            else "What was released about these patients before is counted."
-        )
-        yield holds("composition.prior_releases", words, stated=prior)
-    else:
-        yield missing("composition.prior_releases", "what the earlier releases spent")
-    if statement.is_claim and None in limit:
-        return
-    for key, total, before in zip(("epsilon", "delta"), limit, spent, strict=True):
-        yield _check_remaining(statement, key, total, before)
-
-
-def _check_remaining(
-    statement: Statement, key: str, limit: Fraction | None, before: Fraction | None
-) -> Check:
-    name, this = f"composition.remaining.{key}", statement.number(f"guarantee.{key}")
-    before = Fraction(0) if before is None and statement.is_claim else before
-    if limit is None or before is None or this is None:
-        return missing(name, "limit, spent_before or guarantee")
-    right, stated = limit - before - this, statement.number("composition.remaining", key)
-    rounding = Fraction(1, 10**12) * max(limit, before, this)
-    details = {"stated": stated, "recomputed": right, "source": _BASIC}
-    if before < 0 or limit < 0 or right < -rounding:
-        return broken(
-            name, f"This release and those before it spend more {key} than the limit allows.",
-            **details,
-        )  # fmt: skip
-    if stated is None and statement.is_claim:
-        return holds(name, f"There is room for this release: {key} {show(right)}.", **details)
-    if stated is None or stated < -rounding or abs(stated - right) > rounding:
-        return broken(name, f"What remains of {key} is {show(right)}.", **details)
-    return holds(name, f"{show(right)} of the limit for {key} remains.", **details)
 
 
 def check_model(statement: Statement) -> Iterator[Check]:
@@ -90,8 +29,11 @@ def check_model(statement: Statement) -> Iterator[Check]:
         Trust model and batch, where they are stated.
     """
     trust, batch = statement.text("model.trust"), statement.integer("model.batch")
-    if trust in {"local", "central"}:
+    if trust == "local":
         yield holds("model.trust", "Every row carries its own noise.", stated=trust)
+    elif trust == "shuffled":
+        sentence = "Rows that carry their own noise are shuffled; whoever shuffles is trusted."
+        yield holds("model.trust", sentence, stated=trust)
     elif trust is not None:
         yield finding(
             "unchecked", "model.trust",
@@ -105,31 +47,6 @@ def check_model(statement: Statement) -> Iterator[Check]:
             "holds" if batch == n else "broken", "model.batch",
             f"{n} rows are released together.", stated=batch, recomputed=n,
         )  # fmt: skip
-
-
-def check_postprocessing(statement: Statement) -> Iterator[Check]:
-    """Check that what follows the noise uses public inputs only.
-
-    Parameters
-    ----------
-    statement : Statement
-        The stated facts.
-
-    Yields
-    ------
-    Check
-        The steps.
-    """
-    name, steps = "postprocessing.steps", statement.listing("postprocessing.steps")
-    if steps is None:
-        yield missing(name)
-    elif all(isinstance(step, Mapping) and step.get("public_inputs_digest") for step in steps):
-        yield holds(
-            name, f"{len(steps)} step(s) follow the noise, on public inputs only.",
-            source="post-processing, Dwork & Roth 2014, Proposition 2.1",
-        )  # fmt: skip
-    else:
-        yield finding("unchecked", name, "A step does not name its public inputs.")
 
 
 def check_utility(statement: Statement) -> Iterator[Check]:
@@ -150,17 +67,21 @@ def check_utility(statement: Statement) -> Iterator[Check]:
         if not statement.is_claim:
             yield missing("utility.predicted", "mechanism, bound and dimension")
         return
+    # Moments of codewords are exact to a billionth, and their errors grow a little.
+    is_book = statement.text("mechanism.name") == "privunit"
+    width, nothing = (1e-8, Decimal("1e-8")) if is_book else (1e-9, Decimal("1e-12"))
     for key, right in figures.items():
         stated = statement.number("utility.predicted", key)
         if stated is None:
             continue
-        agrees = is_close(stated, right, 1e-9) or abs(to_decimal(stated) - right) < Decimal("1e-12")
+        agrees = is_close(stated, right, width) or abs(to_decimal(stated) - right) < nothing
         yield finding(
             "holds" if agrees else "broken", f"utility.{key}",
             f"The predicted {key.replace('_', ' ')} is {show(right)}"
             + ("." if agrees else f", not {show(stated)}."),
             stated=stated, recomputed=right, source="closed form, see the page on certificates",
         )  # fmt: skip
+    yield from _check_estimate(statement)
 
 
 def predicted_figures(statement: Statement) -> dict[str, Decimal] | None:
@@ -178,10 +99,12 @@ def predicted_figures(statement: Statement) -> dict[str, Decimal] | None:
         ``mse_over_clip_norm_squared``; ``None`` where they do not follow from what is stated.
     """
     name, scale = statement.text("mechanism.name"), statement.number("mechanism.noise_scale")
-    clip_norm, d = statement.number("bound.clip_norm"), statement.integer("domain.dimension")
-    if name is None or scale is None or clip_norm is None or d is None:
+    clip_norm, d = statement.number("bound.clip_norm"), row_dimension(statement)
+    if name is None or clip_norm is None or d is None or clip_norm <= 0:
         return None
-    if scale <= 0 or clip_norm <= 0 or d < 1:
+    if name == "privunit":
+        return _figures_of_codewords(statement, clip_norm, d)
+    if scale is None or scale <= 0:
         return None
     with precise():
         noise, clip = to_decimal(scale), to_decimal(clip_norm)
@@ -195,6 +118,45 @@ def predicted_figures(statement: Statement) -> dict[str, Decimal] | None:
             "snr_db": 10 * (signal / variance).log10(),
             "mse_over_clip_norm_squared": variance * d / (clip * clip),
         }
+
+
+def _figures_of_codewords(
+    statement: Statement, clip_norm: Fraction, d: int
+) -> dict[str, Decimal] | None:
+    """The same from the first two moments of a released codeword."""
+    found = moments(statement)
+    if found is None or found.first <= 0:
+        return None
+    with precise():
+        first, second = Decimal(found.first), Decimal(found.second)
+        released = 1 - (1 - second) / d
+        mse = released / first**2 - 1
+        if mse <= 0 or released <= 0:
+            return None
+        rmse = to_decimal(clip_norm) * (mse / d).sqrt()
+        return {
+            "rmse": rmse,
+            "mae": (2 / pi()).sqrt() * rmse,
+            "correlation": min(first / released.sqrt(), Decimal(1)),
+            "snr_db": -10 * mse.log10(),
+            "mse_over_clip_norm_squared": mse,
+        }
+
+
+def _check_estimate(statement: Statement) -> Iterator[Check]:
+    """A correlation of the estimate is stated exactly where a step uses the covariance."""
+    name, stated = "utility.estimate", statement.raw("utility.estimate")
+    uses = any(entry.get("step") == "wiener" for entry in statement.entries("postprocessing.steps"))
+    if statement.is_claim:
+        return
+    agrees = (stated is not None) == uses
+    yield finding(
+        "holds" if agrees else "broken", name,
+        "A correlation of the estimated table is stated where a step uses the public covariance."
+        if agrees
+        else "A correlation of the estimated table belongs to a step that uses the public "
+        "covariance, and only to such a step.",
+    )  # fmt: skip
 
 
 def check_software(statement: Statement) -> Iterator[Check]:

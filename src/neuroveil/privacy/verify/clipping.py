@@ -6,13 +6,20 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
-from neuroveil.privacy.verify.arithmetic import square_root
-from neuroveil.privacy.verify.basis import integer_scale, squared_sensitivity, stated_norm
+from neuroveil.privacy.verify.arithmetic import square_root, to_decimal
+from neuroveil.privacy.verify.basis import (
+    consumed_norm,
+    integer_scale,
+    row_dimension,
+    squared_sensitivity,
+    stated_norm,
+)
 from neuroveil.privacy.verify.findings import broken, finding, holds, missing, quote, show
 from neuroveil.privacy.verify.result import Check
 from neuroveil.privacy.verify.statement import Statement
 
 _TRIANGLE = "triangle inequality; l1 <= sqrt(d) * l2 (Cauchy & Schwarz)"
+_TWO_VALUES = "Bhowmick et al. 2018: a codeword has one of two probabilities from any row"
 _FEWEST_STEPS, _MOST_STEPS = 2**20, 2**57
 _ROUNDED_UP_AT_MOST = Fraction(1_000_000_001, 1_000_000_000)
 
@@ -48,14 +55,33 @@ def check_bound(statement: Statement) -> Iterator[Check]:
     grid = statement.integer("bound.grid_log2")
     if grid is not None and abs(grid) <= 1100:
         yield _check_grid(statement, grid, clip_norm)
+    yield from _check_dimension(statement)
+
+
+def _check_dimension(statement: Statement) -> Iterator[Check]:
+    """As many coordinates are bounded as a row has where it is randomised."""
+    name, stated = "bound.dimension", statement.integer("bound.dimension")
+    right, whole = row_dimension(statement), statement.integer("domain.dimension")
+    if statement.is_claim:
+        return
+    agrees = right is not None and stated == right and whole is not None and right <= whole
+    yield finding(
+        "holds" if agrees else "broken", name,
+        f"{right} coordinates of a row are bounded and randomised."
+        if agrees
+        else "It is not the number of coordinates that a row is bounded and randomised in.",
+        stated=stated, recomputed=right,
+    )  # fmt: skip
 
 
 def _check_grid(statement: Statement, grid: int, clip_norm: Fraction) -> Check:
     """The step has to be small beside the bound, and in a certificate beside the noise."""
     scale = integer_scale(statement)
     fine = Fraction(2) ** grid <= clip_norm
-    if scale is not None and not statement.is_claim:
-        fine = fine and _FEWEST_STEPS <= scale <= _MOST_STEPS
+    if not statement.is_claim:
+        # Codewords carry no noise of their own: there the step is compared with the bound.
+        steps = to_decimal(clip_norm / Fraction(2) ** grid) if scale is None else scale
+        fine = fine and _FEWEST_STEPS <= steps <= _MOST_STEPS
     return finding(
         "holds" if fine else "broken", "bound.grid_log2",
         f"Values are multiples of 2^{grid}, and rows are rounded towards zero onto it"
@@ -77,7 +103,11 @@ def check_sensitivity(statement: Statement) -> Iterator[Check]:
     Check
         The value.
     """
-    name, value, norm = "sensitivity.value", statement.number("sensitivity.value"), None
+    name, value = "sensitivity.value", statement.number("sensitivity.value")
+    if consumed_norm(statement) == "none":
+        # The structure asks for null, and the mechanism for the norm "none".
+        yield holds(name, "No distance between rows enters the proof.", source=_TWO_VALUES)
+        return
     if value is None:
         yield missing(name)
         return

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from neuroveil.privacy.verify.basis import is_shuffled
 from neuroveil.privacy.verify.findings import broken, finding, holds, quote
 from neuroveil.privacy.verify.result import LINKS, Check
 from neuroveil.privacy.verify.statement import Statement, as_number
 
 _NUMBER = r"([0-9][0-9.e+-]*)"
 _PROMISE = re.compile(
-    rf"Differentially private for every patient: epsilon = {_NUMBER}, delta = {_NUMBER}\."
-    r"(?: Not covered: (.+)\.)?"
+    r"Differentially private for every patient(, given a trusted shuffler)?: "
+    rf"epsilon = {_NUMBER}, delta = {_NUMBER}\.(?: Not covered: (.+)\.)?"
 )
 _REFUSAL = re.compile(
-    rf"Not differentially private at epsilon = {_NUMBER}, delta = {_NUMBER}\. (.+)\."
+    rf"()Not differentially private at epsilon = {_NUMBER}, delta = {_NUMBER}\. (.+)\."
 )
 
 
@@ -89,14 +90,16 @@ def _check_verdict(statement: Statement) -> Check:
 
 
 def _says(statement: Statement, groups: tuple[Any, ...], formal: bool) -> bool:
-    stated = [_read(group) for group in groups[:2]]
+    shuffler, *numbers, last = groups
+    stated = [_read(number) for number in numbers]
     right = [statement.number("guarantee.epsilon"), statement.number("guarantee.delta")]
     if formal:
         names = statement.listing("domain.unprotected") or []
         rest = ", ".join(map(str, names)) or None
     else:
         rest = "; ".join(_reasons(statement)) or None
-    return stated == right and groups[2] == rest
+    trusts = bool(shuffler) == (formal and is_shuffled(statement))
+    return stated == right and last == rest and trusts
 
 
 def _read(text: str) -> Fraction | None:

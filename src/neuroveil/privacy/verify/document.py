@@ -42,7 +42,7 @@ def canonical_digest(document: object) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_bytes(path: Path, role: str) -> bytes:
+def read_bytes(path: Path, role: str, most: int = MAX_BYTES) -> bytes:
     """Read a small regular file.
 
     Parameters
@@ -51,6 +51,8 @@ def read_bytes(path: Path, role: str) -> bytes:
         The file.
     role : str
         What the file is, for messages.
+    most : int
+        Largest size in bytes.
 
     Returns
     -------
@@ -60,20 +62,21 @@ def read_bytes(path: Path, role: str) -> bytes:
     Raises
     ------
     CertificateError
-        If it is missing, no regular file, a symbolic link, or larger than 10 MB.
+        If it is missing, no regular file, a symbolic link, or larger than that.
     """
+    too_large = _refusal(role, f"at most {most // 10**6} MB", "a larger file")
     try:
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode):
             raise _refusal(role, "a regular file", "something else, for example a link")
-        if status.st_size > MAX_BYTES:
-            raise _refusal(role, "at most 10 MB", "a larger file")
+        if status.st_size > most:
+            raise too_large
         with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+            data = stream.read(most + 1)
     except OSError as error:
         raise _refusal(role, "a file that can be read", error.strerror or "none") from None
-    if len(data) > MAX_BYTES:
-        raise _refusal(role, "at most 10 MB", "a larger file")
+    if len(data) > most:
+        raise too_large
     return data
 
 

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from neuroveil.errors import CertificateError
+from neuroveil.privacy.verify.basis import row_dimension
+from neuroveil.privacy.verify.dictionary import (
+    check_constants,
+    check_dictionary,
+    feature_entries,
+    feature_names,
+    list_columns,
+    row_names,
+)
 from neuroveil.privacy.verify.document import canonical_digest, load_json, read_bytes
+from neuroveil.privacy.verify.estimate import Tables, check_estimate
 from neuroveil.privacy.verify.findings import broken, finding, holds, quote
+from neuroveil.privacy.verify.messages import check_messages
+from neuroveil.privacy.verify.postprocessing import is_projected, steps_of
+from neuroveil.privacy.verify.public_inputs import (
+    PublicInputs,
+    check_constants_agree,
+    check_public_inputs,
+    read_public_inputs,
+)
 from neuroveil.privacy.verify.result import Check
-from neuroveil.privacy.verify.statement import Statement, as_number
+from neuroveil.privacy.verify.statement import Statement
 from neuroveil.privacy.verify.table import check_table
 
 CERTIFICATE = "certificate.json"
-REQUIRED = ("table.csv", "table.parquet", "table.json", "STATEMENT.md")
+ALWAYS = ("table.csv", "table.parquet", "table.json", "STATEMENT.md")
+MESSAGES = "messages.csv"
+ESTIMATE = ("table_estimated.csv", "table_estimated.parquet", "table_estimated.json")
+INPUTS = "public_inputs.json"
+LARGEST_INPUTS = 200_000_000
 _CHUNK = 1 << 20
 
 
@@ -38,7 +59,7 @@ def check_folder(statement: Statement, folder: Path) -> Iterator[Check]:
     """
     release = statement.document.get("release")
     listed = release if isinstance(release, Mapping) else {}
-    faults = list(_file_faults(folder, listed))
+    faults = list(_file_faults(statement, folder, listed))
     if faults:
         yield from faults
         return
@@ -46,18 +67,71 @@ def check_folder(statement: Statement, folder: Path) -> Iterator[Check]:
         "release.files", f"All {len(listed)} files are there, and each has its stated digest.",
         source="SHA-256",
     )  # fmt: skip
-    chain_digest = digest_of_chain(statement.document)
-    yield _check_statement(folder, chain_digest)
+    yield _check_statement(statement, folder)
     try:
-        dictionary = load_json(read_bytes(folder / "table.json", "data dictionary"), "dictionary")
+        table = _dictionary(folder, "table.json")
+        estimate = _dictionary(folder, ESTIMATE[2]) if steps_of(statement) else None
+        inputs = _dictionary(folder, INPUTS) if _has_inputs(statement) else None
     except CertificateError as error:
         yield broken("release.dictionary", str(error))
         return
-    yield from _check_dictionary(statement, dictionary, chain_digest)
-    yield _check_constants(statement, dictionary)
-    columns = dictionary.get("Columns")
-    names = list(columns) if isinstance(columns, Mapping) else []
-    yield from check_table(statement, folder / "table.csv", names)
+    yield from _check_contents(statement, folder, (table, estimate, inputs))
+
+
+def _dictionary(folder: Path, name: str) -> Mapping[str, Any]:
+    return load_json(read_bytes(folder / name, "data dictionary", LARGEST_INPUTS), "dictionary")
+
+
+def _has_inputs(statement: Statement) -> bool:
+    return is_projected(statement) or bool(steps_of(statement))
+
+
+def _check_contents(
+    statement: Statement, folder: Path, documents: tuple[Mapping[str, Any], Any, Any]
+) -> Iterator[Check]:
+    """Check dictionaries, tables and public constants against each other."""
+    table, estimate, inputs = documents
+    chain_digest = digest_of_chain(statement.document)
+    yield from check_dictionary(statement, table, chain_digest, row_names(statement, table))
+    names = list_columns(table)
+    if statement.text("mechanism.name") == "privunit":
+        files = folder / MESSAGES, folder / "table.csv"
+        yield from check_messages(statement, *files, names)
+    else:
+        yield from check_table(statement, folder / "table.csv", names)
+    described = table
+    if estimate is not None:
+        features = feature_names(statement, estimate)
+        yield from check_dictionary(statement, estimate, chain_digest, features)
+        described = estimate
+    if not is_projected(statement) or estimate is not None:
+        yield check_constants(statement, described)
+    if inputs is None:
+        return
+    constants = read_public_inputs(statement, inputs)
+    if isinstance(constants, str):
+        yield broken("release.public_inputs", constants)
+        return
+    yield from check_public_inputs(statement, constants)
+    if estimate is not None:
+        entries = feature_entries(statement, estimate)
+        yield from check_constants_agree(constants, entries)
+        yield from _check_estimated(statement, folder, (names, estimate, constants))
+
+
+def _check_estimated(
+    statement: Statement, folder: Path, found: tuple[list[str], Mapping[str, Any], PublicInputs]
+) -> Iterator[Check]:
+    names, estimate, constants = found
+    m, d = row_dimension(statement), statement.integer("domain.dimension")
+    entries = feature_entries(statement, estimate)
+    if m is None or d is None or len(entries) != d:
+        return
+    tables = Tables(
+        folder / "table.csv", folder / ESTIMATE[0], names, list_columns(estimate), m, d,
+        [entry.get("Transform") == "log10" for entry in entries],
+    )  # fmt: skip
+    yield from check_estimate(steps_of(statement), constants, tables)
 
 
 def digest_of_chain(document: Mapping[str, Any]) -> str:
@@ -77,16 +151,33 @@ def digest_of_chain(document: Mapping[str, Any]) -> str:
     return canonical_digest({key: document[key] for key in document if key not in outside})
 
 
-def _file_faults(folder: Path, listed: Mapping[str, Any]) -> Iterator[Check]:
+def _required(statement: Statement) -> tuple[list[str], list[str]]:
+    """Files that this certificate needs, and known files that it cannot have."""
+    cases = {
+        (MESSAGES,): statement.text("mechanism.name") == "privunit",
+        ESTIMATE: bool(steps_of(statement)),
+        (INPUTS,): _has_inputs(statement),
+    }
+    needed = [*ALWAYS, *(file for files, there in cases.items() if there for file in files)]
+    return needed, [file for files, there in cases.items() if not there for file in files]
+
+
+def _file_faults(statement: Statement, folder: Path, listed: Mapping[str, Any]) -> Iterator[Check]:
     """What is wrong with the files. Names that nobody vouches for are not repeated."""
     name = "release.files"
     for file in listed:
         if file in {CERTIFICATE, "", ".", ".."} or "/" in file or "\\" in file or "\0" in file:
             yield broken(name, "The certificate lists something that is no file of the folder.")
+    needed, foreign = _required(statement)
     yield from (
-        broken(name, f"The certificate does not list {file}, which every release has.")
-        for file in REQUIRED
+        broken(name, f"The certificate does not list {file}, which such a release has.")
+        for file in needed
         if file not in listed
+    )
+    yield from (
+        broken(name, f"The certificate lists {file}, which such a release does not have.")
+        for file in foreign
+        if file in listed
     )
     present = {entry.name: entry.lstat().st_mode for entry in folder.iterdir()}
     extra = set(present) - set(listed) - {CERTIFICATE}
@@ -121,118 +212,27 @@ def _digest_of_file(path: Path) -> str | None:
     return "sha256:" + digest.hexdigest()
 
 
-def _check_statement(folder: Path, chain_digest: str) -> Check:
-    """The statement in words ends with the digest of the chain."""
+def _check_statement(statement: Statement, folder: Path) -> Check:
+    """The statement repeats the verdict and ends with the digest of the chain."""
+    chain_digest = digest_of_chain(statement.document)
     try:
         lines = read_bytes(folder / "STATEMENT.md", "statement").decode().splitlines()
     except (CertificateError, UnicodeDecodeError):
         lines = []
-    agrees = [line for line in lines if line.strip()][-1:] == [f"Chain: {chain_digest}"]
+    verdict = statement.document.get("verdict")
+    belongs = [line for line in lines if line.strip()][-1:] == [f"Chain: {chain_digest}"]
+    # Four spaces make a line that is shown as it stands.
+    repeats = isinstance(verdict, str) and f"    {verdict}" in lines
+    if belongs and repeats:
+        words = "The statement in words repeats the verdict and belongs to this chain."
+    elif repeats:
+        words = (
+            "The statement in words belongs to another chain: its last line does not carry the "
+            "digest of this one."
+        )
+    else:
+        words = "The statement in words does not repeat the verdict word for word."
     return finding(
-        "holds" if agrees else "broken", "release.statement",
-        "The statement in words belongs to this chain."
-        if agrees
-        else "The statement in words belongs to another chain: its last line does not carry the "
-        "digest of this one.", recomputed=chain_digest,
+        "holds" if belongs and repeats else "broken", "release.statement", words,
+        recomputed=chain_digest,
     )  # fmt: skip
-
-
-def _check_dictionary(
-    statement: Statement, dictionary: Mapping[str, Any], chain_digest: str
-) -> Iterator[Check]:
-    """The data dictionary belongs to the chain and describes exactly its columns."""
-    name, columns = "release.dictionary", dictionary.get("Columns")
-    expected = _expected_columns(statement)
-    if dictionary.get("NeuroveilChainDigest") != chain_digest:
-        yield broken(name, "The data dictionary belongs to another chain.", recomputed=chain_digest)
-    if not isinstance(columns, Mapping) or not all(
-        isinstance(entry, Mapping) for entry in columns.values()
-    ):
-        yield broken(name, "Its key Columns has to be an object with an object a column.")
-        return
-    sizes = [dictionary.get("NumberOfRows"), dictionary.get("NumberOfColumns")]
-    right = [statement.integer("domain.n"), len(columns)]
-    if sizes != right or any(isinstance(size, bool) for size in sizes):
-        yield broken(name, "Its numbers of rows and columns are wrong.", recomputed=right)
-    d = statement.integer("domain.dimension") or 0
-    features = list(columns)[:d]
-    agrees = (
-        len(features) == d
-        and canonical_digest(features) == statement.text("domain.columns_digest")
-        and list(columns)[d:] == expected
-    )
-    yield finding(
-        "holds" if agrees else "broken", "release.columns",
-        f"The dictionary describes {d} feature columns and {len(expected)} label column(s), as "
-        "certified."
-        if agrees
-        else "The columns of the dictionary are not the ones that were certified.",
-        source="SHA-256 of the list of column names",
-    )  # fmt: skip
-
-
-def _check_constants(statement: Statement, dictionary: Mapping[str, Any]) -> Check:
-    """Centre and spread in the dictionary are the certified public ones, or absent."""
-    name, columns = "release.constants", dictionary.get("Columns")
-    features = dict(columns) if isinstance(columns, Mapping) else {}
-    for label in _expected_columns(statement):
-        features.pop(label, None)
-    entries = [entry if isinstance(entry, Mapping) else {} for entry in features.values()]
-    if statement.text("preprocessing.scaling", "fitted_on") != "public":
-        agrees = not any({"Centre", "Spread"} & set(entry) for entry in entries)
-        words = "Constants that were fitted on the private cohort are not published."
-        return finding("holds" if agrees else "broken", name, words)
-    right = constants_digest(dictionary.get("Reference"), list(features), entries)
-    stated = statement.text("preprocessing.scaling", "params", "constants_digest")
-    named = statement.text("preprocessing.scaling", "params", "reference")
-    agrees = right is not None and stated == right and dictionary.get("Reference") == named
-    return finding(
-        "holds" if agrees else "broken", name,
-        "Centre and spread of every column are the certified public constants."
-        if agrees
-        else "Centre and spread of the columns are not the certified public constants.",
-        stated=stated, recomputed=right, source="SHA-256",
-    )  # fmt: skip
-
-
-def constants_digest(
-    reference: object, columns: list[str], entries: list[Mapping[str, Any]]
-) -> str | None:
-    """Digest of public scaling constants.
-
-    Parameters
-    ----------
-    reference : str
-        Name of the reference.
-    columns : list of str
-        Names of the feature columns.
-    entries : list of mapping
-        Their entries of the dictionary, with ``Centre`` and ``Spread`` (on the column's scale).
-
-    Returns
-    -------
-    str or None
-        ``sha256:…``, or ``None`` where a constant is missing.
-    """
-    constants = {
-        key.lower(): [as_number(entry.get(key)) for entry in entries]
-        for key in ("Centre", "Spread")
-    }
-    if any(value is None for values in constants.values() for value in values):
-        return None
-    document = {
-        "name": reference,
-        "columns": columns,
-        **{
-            key: [float(value).hex() for value in values if value is not None]
-            for key, values in constants.items()
-        },
-    }
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-
-def _expected_columns(statement: Statement) -> list[object]:
-    """Label columns after the features: protected ones, then unprotected ones."""
-    labels = [entry.get("name") for entry in statement.entries("domain.labels")]
-    return labels + (statement.listing("domain.unprotected") or [])

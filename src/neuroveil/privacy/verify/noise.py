@@ -18,11 +18,12 @@ from neuroveil.privacy.verify.basis import (
     CONSUMES,
     consumed_norm,
     gaussian_target,
+    mechanism_epsilon,
     row_delta,
-    row_epsilon,
     squared_sensitivity,
     stated_norm,
 )
+from neuroveil.privacy.verify.codebook import check_codebook
 from neuroveil.privacy.verify.findings import (
     broken,
     finding,
@@ -40,6 +41,11 @@ _BALLE_WANG = "Balle & Wang 2018, Theorem 8, and the price of integer noise"
 _LAPLACE = "Dwork & Roth 2014, Theorem 3.6: b = (l1 sensitivity) / epsilon"
 _MOST_TOO_MUCH = Fraction(1001, 1000)
 _NAME = "mechanism.noise_scale"
+
+SAMPLERS = {
+    "gaussian": "opendp", "laplace": "opendp", "paper_laplace": "opendp", "privunit": "python",
+}  # fmt: skip
+"""Who draws for each mechanism."""
 
 
 def check_mechanism(statement: Statement) -> Iterator[Check]:
@@ -64,7 +70,12 @@ def check_mechanism(statement: Statement) -> Iterator[Check]:
         yield finding("unchecked", "mechanism.name", sentence, stated=name)
         return
     yield from _check_norm(statement, name)
-    epsilon, scale = row_epsilon(statement), statement.number(_NAME)
+    yield from _check_epsilon(statement)
+    if name == "privunit":
+        yield from check_codebook(statement)
+        yield from _check_word(statement, name, "k_closest_codeword")
+        return
+    epsilon, scale = mechanism_epsilon(statement), statement.number(_NAME)
     square = squared_sensitivity(statement, consumed_norm(statement))
     if scale is None or epsilon is None or square is None:
         yield missing(_NAME, f"{_NAME}, guarantee.epsilon or what the sensitivity follows from")
@@ -79,15 +90,37 @@ def check_mechanism(statement: Statement) -> Iterator[Check]:
     yield from _check_followers(statement, name)
 
 
+def _check_epsilon(statement: Statement) -> Iterator[Check]:
+    """The mechanism's own ε is that of the rows, or, before shuffling, the local one."""
+    name, stated = "mechanism.epsilon", statement.number("mechanism.epsilon")
+    right = mechanism_epsilon(statement)
+    if statement.is_claim and stated is None:
+        return
+    if right is None:
+        yield missing(name, "guarantee.epsilon_rows or amplification.epsilon_local")
+        return
+    agrees = stated == right
+    yield finding(
+        "holds" if agrees else "broken", name,
+        f"One row on its own is randomised with epsilon = {show(right)}"
+        + ("." if agrees else ", not with what is stated."),
+        stated=stated, recomputed=right,
+    )  # fmt: skip
+
+
 def _check_norm(statement: Statement, mechanism: str) -> Iterator[Check]:
     consumes, stated = CONSUMES[mechanism], statement.text("mechanism.consumes_norm")
     if stated is not None and stated != consumes:
         yield broken(
             "mechanism.consumes_norm",
-            f"{mechanism} noise is calibrated to an {consumes} sensitivity.",
+            f"The {mechanism} mechanism consumes the norm {consumes}.",
             stated=stated, recomputed=consumes,
         )  # fmt: skip
     given = stated_norm(statement)
+    if mechanism == "privunit" and given in {None, "none"}:
+        sentence = "The mechanism needs no distance between rows."
+        yield holds("mechanism.norm_match", sentence, recomputed=consumes)
+        return
     if given is None:
         yield missing("mechanism.norm_match", "sensitivity.value with its norm")
     elif given == consumes:
@@ -199,16 +232,20 @@ def _check_paper_scale(
     )  # fmt: skip
 
 
+def _check_word(statement: Statement, mechanism: str, right: str) -> Iterator[Check]:
+    stated = statement.text("mechanism.distribution")
+    if stated is not None and stated not in {right, right.removeprefix("discrete_")}:
+        yield broken(
+            "mechanism.distribution", f"{mechanism} draws from {right}.",
+            stated=quote(stated), recomputed=right,
+        )  # fmt: skip
+
+
 def _check_followers(statement: Statement, mechanism: str) -> Iterator[Check]:
     """Numbers that follow from the noise scale and have to agree with it."""
     gaussian = mechanism == "gaussian"
     right_word = "discrete_gaussian" if gaussian else "discrete_laplace"
-    distribution = statement.text("mechanism.distribution")
-    if distribution is not None and distribution not in {right_word, right_word[9:]}:
-        yield broken(
-            "mechanism.distribution", f"{mechanism} draws from {right_word}.",
-            stated=distribution, recomputed=right_word,
-        )  # fmt: skip
+    yield from _check_word(statement, mechanism, right_word)
     scale, grid = statement.number(_NAME), statement.integer("bound.grid_log2")
     if scale is None or scale <= 0:
         return
@@ -272,9 +309,21 @@ def check_sampler(statement: Statement) -> Iterator[Check]:
             yield holds(name, "The randomness comes from the operating system, without a seed.")
         else:
             yield broken(name, reason, stated=plain_word(stated), recomputed=right)
+    yield from _check_library(statement)
+
+
+def _check_library(statement: Statement) -> Iterator[Check]:
+    """A certificate names the library that draws for its mechanism, and its listed version."""
     library, version = statement.text("sampler.library"), statement.text("sampler.version")
+    right = SAMPLERS.get(statement.text("mechanism.name") or "")
+    if not statement.is_claim and right is not None and library != right:
+        yield broken(
+            "sampler.library", f"The noise of this mechanism is drawn by {right}.",
+            stated=quote(library), recomputed=right,
+        )  # fmt: skip
     listed = statement.text("software.versions", library or "")
-    if version is not None and listed is not None and version != listed:
+    is_open = statement.is_claim and None in {version, listed}
+    if version != listed and not is_open:
         yield broken(
             "sampler.version", "The sampler's version is not the one listed under software.",
             stated=quote(version), recomputed=quote(listed),

@@ -11,13 +11,18 @@ from neuroveil.privacy.verify.basis import FACTORS, squared_sensitivity
 from neuroveil.privacy.verify.document import canonical_digest
 from neuroveil.privacy.verify.findings import broken, finding, holds, missing, quote, show
 from neuroveil.privacy.verify.result import Check
-from neuroveil.privacy.verify.shapes import is_digest
-from neuroveil.privacy.verify.statement import Statement
+from neuroveil.privacy.verify.shapes import has_words, is_digest
+from neuroveil.privacy.verify.statement import Statement, as_number
 
+_PROJECTION = "preprocessing.projection"
+_PROJECTION_PARAMS = {
+    "kind", "reference", "rule", "components", "variance_share", "basis_digest",
+}  # fmt: skip
 _NIST = "NIST SP 800-226, unit of privacy"
 _WORDS = {
     "preprocessing.features": "features",
     "preprocessing.scaling": "scaling constants",
+    "preprocessing.projection": "components that rows are projected on",
 }
 
 
@@ -161,9 +166,11 @@ def check_preprocessing(statement: Statement) -> Iterator[Check]:
     Yields
     ------
     Check
-        Features and scaling.
+        Features, scaling and projection.
     """
     for name in _WORDS:
+        if name == _PROJECTION and statement.raw(name) is None:
+            continue
         yield from _check_fit(statement, name)
         params = statement.raw(name, "params")
         digest = statement.text(name, "params_digest")
@@ -177,6 +184,33 @@ def check_preprocessing(statement: Statement) -> Iterator[Check]:
                 stated=digest, recomputed=right,
             )  # fmt: skip
     yield from _check_constants(statement)
+    yield from _check_projection(statement)
+
+
+def _check_projection(statement: Statement) -> Iterator[Check]:
+    """A public basis of public components, from the reference that scales the rows."""
+    params, d = statement.raw(_PROJECTION, "params"), statement.integer("domain.dimension")
+    if statement.is_claim or statement.raw(_PROJECTION) is None:
+        return
+    params = params if isinstance(params, Mapping) else {}
+    components, share = as_number(params.get("components")), as_number(params.get("variance_share"))
+    agrees = (
+        set(params) == _PROJECTION_PARAMS
+        and params["kind"] == "public_pca"
+        and has_words(params["rule"])
+        and params["reference"] == statement.text("preprocessing.scaling", "params", "reference")
+        and statement.text("preprocessing.scaling", "fitted_on") == "public"
+        and isinstance(params["components"], int)
+        and components is not None and d is not None and 1 <= components <= d
+        and share is not None and 0 < share <= 1 + Fraction(1, 10**9)
+        and is_digest(params["basis_digest"])
+    )  # fmt: skip
+    yield finding(
+        "holds" if agrees else "broken", "preprocessing.projection.params",
+        "Rows are projected on components of the public reference."
+        if agrees
+        else "The settings of the projection are not those of components of the public reference.",
+    )  # fmt: skip
 
 
 def _check_constants(statement: Statement) -> Iterator[Check]:

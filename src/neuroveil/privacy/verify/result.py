@@ -10,12 +10,13 @@ Scope = Literal["release", "certificate", "claim"]
 
 LINKS: tuple[str, ...] = (
     "document", "unit", "adjacency", "domain", "preprocessing", "bound", "sensitivity",
-    "mechanism", "sampler", "guarantee", "accountant", "composition", "model",
-    "postprocessing", "utility", "software", "verdict", "release",
+    "mechanism", "aggregates", "sampler", "guarantee", "amplification", "accountant",
+    "composition", "model", "postprocessing", "utility", "software", "verdict", "release",
+    "signature",
 )  # fmt: skip
 """Where a check can belong: the links of the chain in the order of the derivation, with
-``document`` (the file as such) before them and ``verdict`` (the conclusion) and ``release``
-(the files that are released) after them."""
+``document`` (the file as such) before them and ``verdict`` (the conclusion), ``release``
+(the files that are released) and ``signature`` after them."""
 
 EXIT_CODES: dict[Outcome, int] = {"holds": 0, "broken": 4, "unchecked": 5}
 

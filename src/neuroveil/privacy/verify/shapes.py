@@ -1,4 +1,8 @@
-"""What a fact's value may look like: kinds, ranges and the keys inside objects."""
+"""What a fact's value may look like: kinds, ranges and the keys inside objects.
+
+Every shape says the same thing three times: as a predicate, in words, and as a fragment of
+JSON Schema for the published schema.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,18 @@ from typing import Any, Literal
 
 from neuroveil.privacy.verify.statement import as_number
 
-Kind = Literal["text", "number", "integer", "flag", "object", "objects", "list"]
+Kind = Literal["text", "number", "integer", "flag", "object", "objects", "list", "null"]
+JsonSchema = Mapping[str, Any]
 
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+DIGEST_PATTERN = "^sha256:[0-9a-f]{64}$"
+_COMMIT_PATTERN = "^[0-9a-f]{7,64}$"
+_SEED_PATTERN = "^[0-9a-f]{32}$"
+_RATIONAL_PATTERN = "^[0-9]{1,400}/[0-9]{1,400}$"
+_LONGEST_TEXT = 2000
+_TYPES: dict[Kind, str] = {
+    "text": "string", "number": "number", "integer": "integer", "flag": "boolean",
+    "object": "object", "objects": "array", "list": "array", "null": "null",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,8 @@ class Shape:
         The requirement in words, for messages.
     fits : callable
         Whether a value of a certificate is as required.
+    schema : mapping
+        The requirement as JSON Schema, as far as that can say it.
     keys : mapping of str to str, optional
         Kind of each key, where the value is an object or a list of objects.
     """
@@ -34,6 +48,7 @@ class Shape:
     kind: Kind
     expected: str
     fits: Callable[[Any], bool]
+    schema: JsonSchema
     keys: Mapping[str, Kind] = field(default_factory=dict)
 
 
@@ -56,7 +71,10 @@ def is_kind(value: Any, kind: Kind) -> bool:
         return as_number(value) is not None
     if kind == "integer":
         return isinstance(value, int) and not isinstance(value, bool)
-    types = {"text": str, "flag": bool, "object": Mapping, "objects": list, "list": list}
+    types = {
+        "text": str, "flag": bool, "object": Mapping, "objects": list, "list": list,
+        "null": type(None),
+    }  # fmt: skip
     return isinstance(value, types[kind])
 
 
@@ -74,10 +92,42 @@ def one_of(*allowed: str | bool | int) -> Shape:
         The requirement.
     """
     kinds: dict[type, Kind] = {str: "text", bool: "flag", int: "integer"}
-    words = " or ".join(str(value).lower() for value in allowed)
+    expected = " or ".join(str(value).lower() for value in allowed)
+    kind = kinds[type(allowed[0])]
     return Shape(
-        kinds[type(allowed[0])], words,
-        lambda value: type(value) is type(allowed[0]) and value in allowed,
+        kind, expected, lambda value: type(value) is type(allowed[0]) and value in allowed,
+        {"type": _TYPES[kind], "enum": list(allowed)},
+    )  # fmt: skip
+
+
+def nothing() -> Shape:
+    """The value null.
+
+    Returns
+    -------
+    Shape
+        The requirement.
+    """
+    return Shape("null", "null", lambda value: value is None, {"type": "null"})
+
+
+def nullable(shape: Shape) -> Shape:
+    """A value of a shape, or null.
+
+    Parameters
+    ----------
+    shape : Shape
+        What it is where it is not null.
+
+    Returns
+    -------
+    Shape
+        The requirement.
+    """
+    return Shape(
+        shape.kind, f"{shape.expected}, or null",
+        lambda value: value is None or shape.fits(value),
+        {"anyOf": [shape.schema, {"type": "null"}]}, shape.keys,
     )  # fmt: skip
 
 
@@ -103,7 +153,9 @@ def number(low: float, high: float, *, includes_low: bool = True) -> Shape:
             return False
         return (low <= exact if includes_low else low < exact) and exact <= high
 
-    return Shape("number", f"a number from {low:g} to {high:g}", fits)
+    lowest = "minimum" if includes_low else "exclusiveMinimum"
+    schema = {"type": "number", lowest: low, "maximum": high}
+    return Shape("number", f"a number from {low:g} to {high:g}", fits, schema)
 
 
 def integer(low: int, high: int) -> Shape:
@@ -122,6 +174,7 @@ def integer(low: int, high: int) -> Shape:
     return Shape(
         "integer", f"an integer from {low} to {high}",
         lambda value: is_kind(value, "integer") and low <= value <= high,
+        {"type": "integer", "minimum": low, "maximum": high},
     )  # fmt: skip
 
 
@@ -133,7 +186,17 @@ def words() -> Shape:
     Shape
         The requirement.
     """
-    return Shape("text", "text that is not empty", _has_words)
+    schema = {"type": "string", "minLength": 1, "maxLength": _LONGEST_TEXT, "pattern": r"\S"}
+    return Shape("text", "text that is not empty", has_words, schema)
+
+
+def _pattern(expected: str, pattern: str) -> Shape:
+    compiled = re.compile(pattern[1:-1])
+    return Shape(
+        "text", expected,
+        lambda value: isinstance(value, str) and bool(compiled.fullmatch(value)),
+        {"type": "string", "pattern": pattern},
+    )  # fmt: skip
 
 
 def digest() -> Shape:
@@ -144,7 +207,23 @@ def digest() -> Shape:
     Shape
         The requirement.
     """
-    return Shape("text", "sha256: and 64 hexadecimal digits", is_digest)
+    return _pattern("sha256: and 64 hexadecimal digits", DIGEST_PATTERN)
+
+
+def hexadecimal(n_digits: int) -> Shape:
+    """Text of a fixed number of hexadecimal digits.
+
+    Parameters
+    ----------
+    n_digits : int
+        How many, lower case.
+
+    Returns
+    -------
+    Shape
+        The requirement.
+    """
+    return _pattern(f"{n_digits} hexadecimal digits", f"^[0-9a-f]{{{n_digits}}}$")
 
 
 def commit() -> Shape:
@@ -155,10 +234,18 @@ def commit() -> Shape:
     Shape
         The requirement.
     """
-    return Shape(
-        "text", "7 to 64 hexadecimal digits, or null",
-        lambda v: v is None or (isinstance(v, str) and bool(_COMMIT.fullmatch(v))),
-    )  # fmt: skip
+    return nullable(_pattern("7 to 64 hexadecimal digits", _COMMIT_PATTERN))
+
+
+def rational() -> Shape:
+    """Text, two whole numbers with ``/`` between them.
+
+    Returns
+    -------
+    Shape
+        The requirement.
+    """
+    return _pattern("two whole numbers with / between them", _RATIONAL_PATTERN)
 
 
 def is_digest(value: Any) -> bool:
@@ -174,44 +261,71 @@ def is_digest(value: Any) -> bool:
     bool
         True for ``sha256:`` and 64 lower-case hexadecimal digits.
     """
-    return isinstance(value, str) and bool(_DIGEST.fullmatch(value))
+    return isinstance(value, str) and bool(re.fullmatch(DIGEST_PATTERN[1:-1], value))
 
 
-def budget() -> Shape:
-    """An object ``{epsilon, delta}``.
+def record(keys: Mapping[str, Shape], *, optional: tuple[str, ...] = ()) -> Shape:
+    """An object with a shape under each key, no key more and none less.
 
-    Returns
-    -------
-    Shape
-        The requirement; a negative entry fits, so that overspending can be named.
-    """
-    keys: dict[str, Kind] = {"epsilon": "number", "delta": "number"}
-    return Shape("object", "{epsilon, delta}, two numbers", lambda v: has_keys(v, keys), keys)
-
-
-def labels() -> Shape:
-    """A list of label columns under randomised response.
+    Parameters
+    ----------
+    keys : mapping of str to Shape
+        What stands under each key.
+    optional : tuple of str
+        Keys that may be left out, all or none of them.
 
     Returns
     -------
     Shape
-        The requirement: distinct names, two or more categories, ε above 0.
+        The requirement.
     """
-    keys: dict[str, Kind] = {
-        "name": "text", "policy": "text", "n_categories": "integer", "epsilon": "number",
-    }  # fmt: skip
+    needed = [key for key in keys if key not in optional]
 
     def fits(value: Any) -> bool:
-        if not isinstance(value, list) or not all(has_keys(entry, keys) for entry in value):
-            return False
-        named = {entry["name"] for entry in value}
-        return len(named) == len(value) and all(
-            _has_words(e["name"]) and e["policy"] == "randomised_response"
-            and e["n_categories"] >= 2 and 0 < e["epsilon"] <= 1e6
-            for e in value
-        )  # fmt: skip
+        return (
+            isinstance(value, Mapping)
+            and set(value) in (set(keys), set(needed))
+            and all(keys[key].fits(entry) for key, entry in value.items())
+        )
 
-    return Shape("objects", "a list of {name, policy, n_categories, epsilon}", fits, keys)
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {key: shape.schema for key, shape in keys.items()},
+        "required": needed,
+        "additionalProperties": False,
+    }
+    if optional:
+        schema["dependentRequired"] = {key: list(optional) for key in optional}
+    expected = "{" + ", ".join(keys) + "}"
+    return Shape("object", expected, fits, schema, {key: keys[key].kind for key in keys})
+
+
+def many(entry: Shape, what: str, *, distinct: str | None = None) -> Shape:
+    """A list whose entries all have one shape.
+
+    Parameters
+    ----------
+    entry : Shape
+        The shape of an entry.
+    what : str
+        The entries in words.
+    distinct : str, optional
+        Key under which no two entries may hold the same.
+
+    Returns
+    -------
+    Shape
+        The requirement.
+    """
+
+    def fits(value: Any) -> bool:
+        if not isinstance(value, list) or not all(entry.fits(each) for each in value):
+            return False
+        keys = [each[distinct] for each in value] if distinct else []
+        return len(set(keys)) == len(keys)
+
+    schema = {"type": "array", "items": entry.schema}
+    return Shape("objects", f"a list of {what}", fits, schema, entry.keys)
 
 
 def names() -> Shape:
@@ -225,51 +339,12 @@ def names() -> Shape:
 
     def fits(value: Any) -> bool:
         return (
-            isinstance(value, list) and all(map(_has_words, value))
+            isinstance(value, list) and all(map(has_words, value))
             and len(set(value)) == len(value)
         )  # fmt: skip
 
-    return Shape("list", "a list of distinct names", fits)
-
-
-def step() -> Shape:
-    """An object that describes a step of preprocessing.
-
-    Returns
-    -------
-    Shape
-        The requirement; ε and δ are 0 in this version.
-    """
-    keys: dict[str, Kind] = {
-        "step": "text", "params": "object", "params_digest": "text", "fitted_on": "text",
-        "epsilon": "number", "delta": "number",
-    }  # fmt: skip
-
-    def fits(v: Any) -> bool:
-        return (
-            has_keys(v, keys) and _has_words(v["step"]) and is_digest(v["params_digest"])
-            and v["fitted_on"] in {"public", "private"} and v["epsilon"] == v["delta"] == 0
-        )  # fmt: skip
-
-    return Shape("object", "{step, params, params_digest, fitted_on, epsilon, delta}", fits, keys)
-
-
-def numbers(*keys: str) -> Shape:
-    """An object with a number under each key.
-
-    Parameters
-    ----------
-    *keys : str
-        The keys, no more and no fewer.
-
-    Returns
-    -------
-    Shape
-        The requirement.
-    """
-    kinds: dict[str, Kind] = dict.fromkeys(keys, "number")
-    expected = "{" + ", ".join(keys) + "}, numbers"
-    return Shape("object", expected, lambda v: has_keys(v, kinds), kinds)
+    schema = {"type": "array", "items": words().schema, "uniqueItems": True}
+    return Shape("list", "a list of distinct names", fits, schema)
 
 
 def versions(*needed: str) -> Shape:
@@ -289,33 +364,27 @@ def versions(*needed: str) -> Shape:
     def fits(value: Any) -> bool:
         return (
             isinstance(value, Mapping) and set(needed) <= set(value)
-            and all(map(_has_words, value.values()))
+            and all(map(has_words, value.values()))
         )  # fmt: skip
 
-    return Shape("object", f"a version by package, {' and '.join(needed)} among them", fits)
+    schema = {
+        "type": "object", "required": list(needed), "additionalProperties": words().schema,
+    }  # fmt: skip
+    expected = f"a version by package, {' and '.join(needed)} among them"
+    return Shape("object", expected, fits, schema)
 
 
-def has_keys(value: Any, keys: Mapping[str, Kind]) -> bool:
-    """Whether a value is an object with exactly these keys, each of its kind.
+def has_words(value: Any) -> bool:
+    """Whether a value is text that is not empty, and not too long.
 
     Parameters
     ----------
     value : value
         Anything.
-    keys : mapping of str to str
-        Kind by key.
 
     Returns
     -------
     bool
-        True where nothing is missing, additional or of another kind.
+        True for text of at most 2,000 characters that are not all white space.
     """
-    return (
-        isinstance(value, Mapping)
-        and set(value) == set(keys)
-        and all(is_kind(value[key], kind) for key, kind in keys.items())
-    )
-
-
-def _has_words(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and len(value) <= 2000
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= _LONGEST_TEXT

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
 _PRINTING_TOLERANCE = Fraction(1, 10_000)
+_RATIONAL = re.compile(r"[0-9]{1,400}/[0-9]{1,400}")
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,8 @@ class Statement:
         """
         return as_number(self.raw(name, *keys))
 
-    def integer(self, name: str) -> int | None:
-        """A stated integer.
+    def rational(self, name: str) -> Fraction | None:
+        """A stated rational, written as two whole numbers with ``/`` between them.
 
         Parameters
         ----------
@@ -99,10 +101,29 @@ class Statement:
 
         Returns
         -------
+        Fraction or None
+            ``None`` where it is not stated, not of that form, or divides by 0.
+        """
+        text = self.raw(name)
+        if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
+            return None
+        numerator, _, denominator = text.partition("/")
+        return Fraction(int(numerator), int(denominator)) if int(denominator) else None
+
+    def integer(self, name: str, *keys: str) -> int | None:
+        """A stated integer.
+
+        Parameters
+        ----------
+        name, *keys : str
+            As in :meth:`raw`.
+
+        Returns
+        -------
         int or None
             ``None`` where it is not stated or not an integer.
         """
-        value = self.raw(name)
+        value = self.raw(name, *keys)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     def text(self, name: str, *keys: str) -> str | None:

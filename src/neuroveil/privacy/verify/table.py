@@ -16,19 +16,18 @@ chi-square) and √d·C each to the absolute values.
 
 from __future__ import annotations
 
-import csv
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from neuroveil.privacy.verify.basis import row_dimension
+from neuroveil.privacy.verify.csvfile import TableError, lines_of, number_in
 from neuroveil.privacy.verify.findings import broken, finding, holds, show
 from neuroveil.privacy.verify.result import Check
 from neuroveil.privacy.verify.statement import Statement
 
 _FALSE_ALARM = 1.6e-7
-_FLOAT = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _ENOUGH_CELLS = 24
 
 
@@ -54,10 +53,6 @@ class _Noise:
     d: int
 
 
-class _TableError(Exception):
-    """The table cannot be read as what it has to be."""
-
-
 def check_table(statement: Statement, path: Path, names: Sequence[str]) -> Iterator[Check]:
     """Check the released table against dictionary, grid and noise.
 
@@ -79,13 +74,9 @@ def check_table(statement: Statement, path: Path, names: Sequence[str]) -> Itera
     if noise is None or grid is None:
         yield finding("unchecked", "release.table", "Cannot be checked: the chain is incomplete.")
         return
-    labels = {
-        str(entry.get("name")): entry.get("n_categories")
-        for entry in statement.entries("domain.labels")
-    }
     try:
-        sums = _read(path, names, noise, grid, labels)
-    except _TableError as error:
+        sums = _read(path, names, noise, grid, label_sizes(statement))
+    except TableError as error:
         yield broken("release.table", str(error))
         return
     yield holds(
@@ -107,7 +98,7 @@ def _stated_noise(statement: Statement) -> _Noise | None:
         statement.number(name) for name in ("mechanism.noise_scale", "bound.clip_norm")
     )
     grid, mechanism = statement.integer("bound.grid_log2"), statement.text("mechanism.name")
-    n, d = statement.integer("domain.n"), statement.integer("domain.dimension")
+    n, d = statement.integer("domain.n"), row_dimension(statement)
     if scale is None or clip_norm is None or grid is None or n is None or d is None:
         return None
     positive = scale > 0 and clip_norm > 0 and n > 0 and d > 0
@@ -123,42 +114,72 @@ def _read(
     """Read the table once, exactly; sizes are sums of squares or of absolute values."""
     sums = _Sums(columns=[0] * noise.d)
     categories: list[set[str]] = [set() for _ in names[noise.d :]]
-    try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            lines = csv.reader(stream, strict=True)
-            if next(lines, None) != list(names) or len(names) < noise.d:
-                raise _TableError("The header of the table is not that of its dictionary.")
-            for line in lines:
-                if len(line) != len(names):
-                    raise _TableError("A row of the table has another number of cells.")
-                _add(sums, noise, [_steps(text, grid) for text in line[: noise.d]])
-                for seen, text in zip(categories, line[noise.d :], strict=True):
-                    seen.add(text)
-                if len(sums.rows) > noise.n:
-                    break
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise _TableError("The table cannot be read as CSV in UTF-8.") from None
+    for line in lines_of(path, names, "table"):
+        _add(sums, noise, [_steps(text, grid) for text in line[: noise.d]])
+        for seen, text in zip(categories, line[noise.d :], strict=True):
+            seen.add(text)
+        if len(sums.rows) > noise.n:
+            break
     if len(sums.rows) != noise.n:
-        raise _TableError("The table has another number of rows than certified.")
-    for name, seen in zip(names[noise.d :], categories, strict=True):
+        raise TableError("The table has another number of rows than certified.")
+    check_labels(names[noise.d :], categories, labels)
+    return sums
+
+
+def check_labels(
+    names: Sequence[str], categories: Sequence[set[str]], labels: dict[str, object]
+) -> None:
+    """Refuse label columns with more categories than certified.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the label columns.
+    categories : sequence of set of str
+        What stands in each of them.
+    labels : dict
+        Certified number of categories by name.
+
+    Raises
+    ------
+    TableError
+        If a column has more.
+    """
+    for name, seen in zip(names, categories, strict=True):
         most = labels.get(name)
         if isinstance(most, int) and len(seen) > most:
-            raise _TableError("A label column has more categories than certified.")
-    return sums
+            raise TableError("A label column has more categories than certified.")
+
+
+def label_sizes(statement: Statement) -> dict[str, object]:
+    """Certified number of categories of every label column under randomised response.
+
+    Parameters
+    ----------
+    statement : Statement
+        The certificate.
+
+    Returns
+    -------
+    dict
+        By column name.
+    """
+    return {
+        str(entry.get("name")): entry.get("n_categories")
+        for entry in statement.entries("domain.labels")
+    }
 
 
 def _steps(text: str, grid: int) -> int:
     """A released value in steps of the grid; scaling by a power of two is exact."""
-    if not _FLOAT.fullmatch(text):
-        raise _TableError("A cell of the table is not a finite number.")
-    value = float(text) if len(text) < 400 else math.inf
+    value = number_in(text, "table")
     try:
         scaled = math.ldexp(value, -grid)
     except OverflowError:
         scaled = math.inf
     # Only a value below one step can be lost to underflow.
     if not scaled.is_integer() or (scaled == 0 and value != 0):
-        raise _TableError(f"A value of the table is no finite multiple of 2^{grid}.")
+        raise TableError(f"A value of the table is no finite multiple of 2^{grid}.")
     return int(scaled)
 
 

@@ -196,7 +196,7 @@ def test_broken_claim_names_its_link(claim: Verifier, old: str, new: str, link: 
         ('name = "gaussian"', 'name = "staircase"', "mechanism"),
         ('norm = "l2"\nclip', 'norm = "linf"\nclip', "bound"),
         ('"replace_one"', '"edge_level"', "adjacency"),
-        ("[sampler]", "[model]\ntrust = 'shuffled'\n[sampler]", "model"),
+        ("[sampler]", "[model]\ntrust = 'shuffled'\n[sampler]", "amplification"),
         ("prior_releases = 0", "prior_releases = 3", "composition"),
         ('[preprocessing.scaling]\nfitted_on = "public"',
          '[preprocessing.scaling]\nfitted_on = "private"\nepsilon = 0.1', "preprocessing"),

@@ -1,29 +1,32 @@
-"""What is promised, and how it was counted: the links guarantee and accountant."""
+"""What is promised: the link guarantee."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 from neuroveil.privacy.verify.arithmetic import precise, smallest_epsilon, square_root, to_decimal
 from neuroveil.privacy.verify.basis import (
     CONSUMES,
     consumed_norm,
+    is_shuffled,
     label_epsilon,
+    mechanism_epsilon,
     row_epsilon,
     slacks,
     squared_sensitivity,
     step_budget,
 )
+from neuroveil.privacy.verify.codebook import supported_by_codebook
 from neuroveil.privacy.verify.findings import broken, finding, holds, is_close, missing, quote, show
 from neuroveil.privacy.verify.result import Check
-from neuroveil.privacy.verify.statement import Statement, as_number
+from neuroveil.privacy.verify.shapes import has_words
+from neuroveil.privacy.verify.statement import Statement
 
 _BASIC = "basic composition, Dwork & Roth 2014, Theorem 3.16"
 _ROUNDED_UP = 1e-3
-_REACH = (Fraction(1, 1000), Fraction(50), Fraction(1, 10**12))
+_PRINTED = Fraction(1_000_000_000_001, 1_000_000_000_000)
 
 
 def check_guarantee(statement: Statement) -> Iterator[Check]:
@@ -41,14 +44,9 @@ def check_guarantee(statement: Statement) -> Iterator[Check]:
     """
     yield from _check_epsilon(statement)
     yield from _check_delta(statement)
-    name, variant = statement.text("mechanism.name"), statement.text("guarantee.variant")
-    if variant is not None and name in CONSUMES:
-        right = "approximate_dp" if name == "gaussian" else "pure_dp"
-        agrees = variant == right
-        yield finding(
-            "holds" if agrees else "broken", "guarantee.variant",
-            f"The {name} mechanism gives {right}.", stated=quote(variant), recomputed=right,
-        )  # fmt: skip
+    yield from _check_variant(statement)
+    yield from _check_justification(statement)
+    name = statement.text("mechanism.name")
     if statement.number("guarantee.epsilon_labels") is not None:
         yield _equal(statement, "guarantee.epsilon_labels", label_epsilon(statement))
     if name == "gaussian":
@@ -59,6 +57,37 @@ def check_guarantee(statement: Statement) -> Iterator[Check]:
     if whole is not None and slack is not None and not statement.is_claim:
         yield _equal(statement, "guarantee.delta_calibrated", whole - slack)
     yield from _check_supported(statement)
+
+
+def _check_variant(statement: Statement) -> Iterator[Check]:
+    name, variant = statement.text("mechanism.name"), statement.text("guarantee.variant")
+    if variant is None or name not in CONSUMES:
+        return
+    shuffled = is_shuffled(statement)
+    right = "approximate_dp" if name == "gaussian" or shuffled else "pure_dp"
+    yield finding(
+        "holds" if variant == right else "broken", "guarantee.variant",
+        f"{'Shuffled rows have' if shuffled else f'The {name} mechanism gives'} {right}.",
+        stated=quote(variant), recomputed=right,
+    )  # fmt: skip
+
+
+def _check_justification(statement: Statement) -> Iterator[Check]:
+    """A δ above min(1/n², 1e-5) needs a reason in words."""
+    name, delta = "guarantee.delta_justification", statement.number("guarantee.delta")
+    n, reason = statement.integer("adjacency.n_roster"), statement.text(name)
+    if statement.is_claim or delta is None or n is None or n < 1:
+        return
+    largest = min(Fraction(1, n * n), Fraction(1, 10**5) * _PRINTED)
+    if delta <= largest * _PRINTED:
+        yield holds(name, "Delta is at most min(1/n^2, 1e-5).", stated=reason and quote(reason))
+    else:
+        yield finding(
+            "holds" if has_words(reason) else "broken", name,
+            f"Delta is above {show(largest, 3)} for {n} patients; "
+            + ("the reason is stated." if has_words(reason) else "no reason is stated."),
+            stated=reason and quote(reason), source="delta well below 1/n: Dwork & Roth 2014",
+        )  # fmt: skip
 
 
 def _equal(statement: Statement, name: str, right: Fraction | Decimal) -> Check:
@@ -107,7 +136,11 @@ def _check_delta(statement: Statement) -> Iterator[Check]:
         yield broken(name, "Delta is a probability below 1.", stated=delta)
     elif mechanism == "gaussian" and delta == 0:
         yield broken(name, "Gaussian noise needs a delta above 0.", stated=delta)
-    elif mechanism in {"laplace", "paper_laplace"} and delta > 0 and not statement.is_claim:
+    elif is_shuffled(statement) and delta == 0:
+        yield broken(name, "Shuffling needs a delta above 0.", stated=delta)
+    elif is_shuffled(statement):
+        yield holds(name, f"The whole release spends delta = {show(delta)}.", stated=delta)
+    elif mechanism in CONSUMES and mechanism != "gaussian" and delta > 0 and not statement.is_claim:
         yield broken(name, "Pure DP has delta = 0.", stated=delta, recomputed=0)
     else:
         yield holds(name, f"The whole release spends delta = {show(delta)}.", stated=delta)
@@ -116,11 +149,11 @@ def _check_delta(statement: Statement) -> Iterator[Check]:
 def _check_slack(statement: Statement) -> Iterator[Check]:
     """The price of integer noise has to be that of the proof that the formula names."""
     name, stated = "guarantee.delta_slack", statement.number("guarantee.delta_slack")
-    epsilon, delta = row_epsilon(statement), statement.number("guarantee.delta")
+    epsilon, delta = mechanism_epsilon(statement), statement.number("guarantee.delta")
     if statement.is_claim and stated is None:
         return
     if stated is None or epsilon is None or delta is None or not 0 < epsilon <= 10**6:
-        yield missing(name, f"{name}, guarantee.epsilon_rows or guarantee.delta")
+        yield missing(name, f"{name}, mechanism.epsilon or guarantee.delta")
         return
     first, second = slacks(statement, to_decimal(epsilon), to_decimal(delta))
     right = first if _formula(statement, name).startswith("(1 +") else second
@@ -161,10 +194,13 @@ def _check_supported(statement: Statement) -> Iterator[Check]:
         statement, statement.number("guarantee.delta") if limit is None else limit
     )
     if right is None:
-        yield missing(name, "mechanism.noise_scale, guarantee.delta or the sensitivity")
+        yield missing(name, "the noise, guarantee.delta or the sensitivity")
         return
     with precise():
         low, high = right * (1 - Decimal("1e-9")), right * (1 + Decimal(_ROUNDED_UP))
+        if statement.text("mechanism.name") == "privunit":
+            most = to_decimal(mechanism_epsilon(statement) or Fraction(0))
+            low, high = min(right, most), most
         agrees = low <= to_decimal(stated) <= high + Decimal("1e-12")
     yield finding(
         "holds" if agrees else "broken", name,
@@ -189,6 +225,8 @@ def supported_epsilon(statement: Statement, delta: Fraction | None) -> Decimal |
     Decimal or None
         ``None`` where something that it needs is not stated.
     """
+    if statement.text("mechanism.name") == "privunit":
+        return supported_by_codebook(statement)
     square = squared_sensitivity(statement, consumed_norm(statement))
     scale = statement.number("mechanism.noise_scale")
     if not square or scale is None or scale <= 0:
@@ -198,125 +236,3 @@ def supported_epsilon(statement: Statement, delta: Fraction | None) -> Decimal |
     if delta is None or not 0 < delta < 1:
         return None
     return smallest_epsilon(to_decimal(delta), to_decimal(scale), square_root(square))
-
-
-def check_accountant(statement: Statement) -> Iterator[Check]:
-    """Check what was counted, and the second opinion against our own number.
-
-    Parameters
-    ----------
-    statement : Statement
-        The stated facts.
-
-    Yields
-    ------
-    Check
-        Name, version, adjacency, events and cross-check, where they are stated.
-    """
-    expected = {
-        "accountant.name": "analytic_gaussian"
-        if statement.text("mechanism.name") == "gaussian"
-        else "laplace_closed_form",
-        "accountant.version": statement.text("software.versions", "neuroveil"),
-        "accountant.adjacency": statement.text("adjacency.relation"),
-    }
-    for name, right in expected.items():
-        stated = statement.text(name)
-        if stated is None or right is None or (statement.is_claim and name == "accountant.name"):
-            continue
-        yield finding(
-            "holds" if stated == right else "broken", name,
-            "It agrees with the rest of the chain."
-            if stated == right
-            else "It does not agree with the rest of the chain.",
-            stated=quote(stated), recomputed=quote(right),
-        )  # fmt: skip
-    if statement.is_claim:
-        return
-    events = _expected_events(statement)
-    agrees = statement.raw("accountant.events") == events
-    yield finding(
-        "holds" if agrees else "broken", "accountant.events",
-        "Exactly what the chain describes was counted."
-        if agrees
-        else "Something other than what the chain describes was counted.",
-    )  # fmt: skip
-    yield from _check_second_opinion(statement)
-
-
-def _expected_events(statement: Statement) -> list[dict[str, Any]]:
-    rows: dict[str, Any] = {
-        "mechanism": statement.raw("mechanism.name"),
-        "noise_multiplier": statement.raw("mechanism.noise_multiplier"),
-        "releases": 1,
-    }
-    return [rows] + [
-        {"mechanism": "randomised_response", "epsilon": entry.get("epsilon"), "releases": 1}
-        for entry in statement.entries("domain.labels")
-    ]
-
-
-def _check_second_opinion(statement: Statement) -> Iterator[Check]:
-    name = "accountant.cross_check"
-    delta, stated = statement.number(name, "delta"), statement.number(name, "epsilon")
-    epsilon, calibrated = row_epsilon(statement), statement.number("guarantee.delta_calibrated")
-    if delta is None or epsilon is None or calibrated is None:
-        yield missing(name)
-        return
-    package = (statement.text(name, "method") or "").partition(",")[0]
-    listed = statement.text("software.versions", package)
-    if listed is not None and statement.text(name, "version") != listed:
-        yield broken(name, "Its version is not the one listed under software.")
-        return
-    gaussian = statement.text("mechanism.name") == "gaussian"
-    if gaussian and not is_close(delta, calibrated):
-        yield broken(name, "It was taken at another delta than the noise was calibrated for.")
-        return
-    right = supported_epsilon(statement, delta)
-    if right is not None and not gaussian:
-        # One coordinate that takes the whole sensitivity: δ(ε) = 1 - e^((ε - Δ/b)/2).
-        with precise():
-            right = max(right + 2 * (1 - to_decimal(delta)).ln(), Decimal(0))
-    if right is None:
-        yield missing(name, "mechanism.noise_scale or the sensitivity")
-    elif stated is None:
-        low, high, least = _REACH
-        excused = not low <= epsilon <= high or (gaussian and calibrated < least)
-        yield finding(
-            "holds" if excused else "broken", name,
-            "No second opinion: the library does not reach this far."
-            if excused
-            else "No second opinion, although the library reaches this far.",
-            recomputed=right,
-        )  # fmt: skip
-    else:
-        yield _plausible(statement, stated, right)
-    yield from _check_rho(statement, gaussian)
-
-
-def _plausible(statement: Statement, stated: Fraction, right: Decimal) -> Check:
-    """Accountants over grids may report a little more, and never less."""
-    with precise():
-        low = right * (1 - Decimal("1e-4")) - Decimal("1e-6")
-        high = right * Decimal("1.001") + Decimal("1e-3")
-        agrees = low <= to_decimal(stated) <= high
-    return finding(
-        "holds" if agrees else "broken", "accountant.cross_check",
-        f"The second opinion says epsilon = {show(stated)}; derived again it is {show(right)}.",
-        stated=stated, recomputed=right, source="closed form of the privacy profile",
-    )  # fmt: skip
-
-
-def _check_rho(statement: Statement, gaussian: bool) -> Iterator[Check]:
-    raw = statement.raw("accountant.cross_check", "zcdp_rho")
-    square, scale = squared_sensitivity(statement, "l2"), statement.number("mechanism.noise_scale")
-    right = square / (2 * scale**2) if gaussian and square and scale else None
-    stated = as_number(raw)
-    agrees = raw is None if right is None else stated is not None and is_close(stated, right, 1e-9)
-    yield finding(
-        "holds" if agrees else "broken", "accountant.zcdp_rho",
-        "The zCDP figure is (sensitivity)^2 / (2 sigma^2)"
-        if right is not None
-        else "There is no zCDP figure for this mechanism.",
-        stated=stated, recomputed=right, source="Bun & Steinke 2016, Proposition 1.6",
-    )  # fmt: skip
