@@ -103,7 +103,7 @@ def closest_codewords(lifted: IntArray, codebook: Codebook, top: int) -> IntArra
 def _rank_group(lifted: FloatArray, codebook: Codebook, top: int) -> IntArray:
     """Rank rows whose running results fit into memory, in one pass over the codebook."""
     n_rows = lifted.shape[0]
-    block = max(1, _BLOCK_BYTES // (8 * codebook.sphere_dimension))
+    block = min(codebook.size, max(1, _BLOCK_BYTES // (8 * codebook.sphere_dimension)))
     chunk = max(1, _SCORE_BYTES // (8 * (block + top)))
     best_score = np.empty((n_rows, 0))
     best_number = np.empty((n_rows, 0), dtype=np.int64)
