@@ -109,9 +109,33 @@ class StudyMistake(NeuroveilError):
 
 
 class RecordingError(NeuroveilError):
-    """A recording, roster or feature table cannot be used."""
+    """A recording, roster or feature table cannot be used.
+
+    Parameters
+    ----------
+    where, expected, found, remedy : str
+        As in :class:`NeuroveilError`.
+    code : str
+        Short stable name of the kind of problem, for example ``"unit_unknown"``, by which
+        the problems of many recordings can be counted; ``""`` where it has none.
+    """
 
     exit_code = 3
+
+    def __init__(self, where: str, expected: str, found: str, remedy: str, code: str = "") -> None:
+        super().__init__(where, expected, found, remedy)
+        self.args = (where, expected, found, remedy, code)
+        self.code = code
+
+    def as_dict(self) -> dict[str, object]:
+        """Give the error as plain data, for ``--json``.
+
+        Returns
+        -------
+        dict
+            Keys ``error``, ``where``, ``expected``, ``found``, ``remedy``, ``code``.
+        """
+        return {**super().as_dict(), "code": self.code}
 
 
 class ChainError(NeuroveilError):

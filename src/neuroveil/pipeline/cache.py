@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroveil.recordings import parts_of
 from neuroveil.types.recording import QualityFinding, RecordingFeatures
 
 KEY_FILE = "cache.key"
@@ -76,7 +77,7 @@ def keyed_digest(key: bytes, recording: Path, settings_digest: str) -> str:
     key : bytes
         From :func:`cache_key`.
     recording : Path
-        The recording; files beside it with the same stem (``.eeg``, ``.fdt``, …) count too.
+        The recording; the other files that belong to it (``.eeg``, ``.fdt``, …) count too.
     settings_digest : str
         Digest of everything else that the features depend on.
 
@@ -91,21 +92,12 @@ def keyed_digest(key: bytes, recording: Path, settings_digest: str) -> str:
         If a file cannot be read.
     """
     state = hashlib.blake2b(settings_digest.encode(), key=key, digest_size=32)
-    for part in _parts(recording):
+    for part in parts_of(recording):
         state.update(f"|{part.suffix.lower()}|{part.stat().st_size}|".encode())
         with part.open("rb") as stream:
             while block := stream.read(_BLOCK_BYTES):
                 state.update(block)
     return state.hexdigest()
-
-
-_COMPANIONS = {".vhdr": (".eeg", ".dat", ".vmrk"), ".set": (".fdt",)}
-
-
-def _parts(recording: Path) -> list[Path]:
-    companions = _COMPANIONS.get(recording.suffix.lower(), ())
-    beside = (recording.with_suffix(suffix) for suffix in companions)
-    return [recording, *(part for part in beside if part.is_file())]
 
 
 def write_features(file: Path, features: RecordingFeatures) -> None:

@@ -4,7 +4,8 @@ This is the only room that reads EEG files. Reading EDF and BDF needs numpy alon
 and pymatreader are imported when a file needs them.
 """
 
-from neuroveil.recordings.opening import SUPPORTED_SUFFIXES, opened_recording
+from neuroveil.recordings.formats import SUPPORTED_SUFFIXES, parts_of
+from neuroveil.recordings.opening import opened_recording
 from neuroveil.recordings.options import ReadOptions
 from neuroveil.recordings.roster import (
     roster_from_bids,
@@ -19,6 +20,7 @@ __all__ = [
     "RecordingSummary",
     "inspect_recording",
     "opened_recording",
+    "parts_of",
     "roster_from_bids",
     "roster_from_manifest",
     "roster_from_pattern",

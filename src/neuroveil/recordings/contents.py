@@ -163,6 +163,7 @@ class MicrovoltSegment:
             raise self.options.refusal(
                 "samples that can be read", f"an error of the reader ({type(error).__name__})",
                 "The file may be damaged or was changed while it was read. " + UNREADABLE_REMEDY,
+                code="reader_failed",
             ) from None  # fmt: skip
         return values
 

@@ -99,13 +99,17 @@ def _usable_records(
     """
     if header.record_bytes == 0:
         raise options.refusal(
-            "signals with samples", "none in the header", "Leave this file out of the study."
+            "signals with samples",
+            "none in the header",
+            "Leave this file out of the study.",
+            code="no_signal",
         )
     present, rest = divmod(max(0, size - header.header_bytes), header.record_bytes)
     if present == 0:
         raise options.refusal(
             "at least one complete data record", "none in the file",
             "The recording is empty or was cut off. Leave this file out of the study.",
+            code="no_signal",
         )  # fmt: skip
     findings: list[QualityFinding] = []
     if header.decimal_comma:

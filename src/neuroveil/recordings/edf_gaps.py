@@ -53,7 +53,7 @@ def gap_free_runs(
         raise options.refusal(
             "an interrupted recording (EDF+D) with the time of every record",
             "no annotation signal" if timekeeper is None else "no record duration",
-            "Export the recording again, as EDF+C in pieces without gaps.",
+            "Export the recording again, as EDF+C in pieces without gaps.", code="gaps_unknown",
         )  # fmt: skip
     skipped = sum(signal.n_samples for signal in header.signals[:timekeeper])
     position = header.header_bytes + skipped * header.sample_bytes

@@ -129,18 +129,24 @@ def read_edf_header(file: BinaryIO, options: ReadOptions) -> EdfHeader:
     n_signals = _count(fixed[252:256], "number of signals", options)
     if not 1 <= n_signals <= MAX_SIGNALS:
         raise options.refusal(
-            "an EDF or BDF file with signals", f"{n_signals} signals in the header", _REMEDY
+            "an EDF or BDF file with signals",
+            f"{n_signals} signals in the header",
+            _REMEDY,
+            code="damaged",
         )
     declared = _count(fixed[184:192], "header length", options)
     if declared != FIXED_BYTES + SIGNAL_BYTES * n_signals:
         raise options.refusal(
             f"a header of {FIXED_BYTES + SIGNAL_BYTES * n_signals} bytes for {n_signals} signals",
-            f"{declared} bytes stated", _REMEDY,
+            f"{declared} bytes stated", _REMEDY, code="damaged",
         )  # fmt: skip
     table = file.read(SIGNAL_BYTES * n_signals)
     if len(table) < SIGNAL_BYTES * n_signals:
         raise options.refusal(
-            f"descriptions of {n_signals} signals", "a file that ends before", _REMEDY
+            f"descriptions of {n_signals} signals",
+            "a file that ends before",
+            _REMEDY,
+            code="damaged",
         )
     seconds = _number(fixed[244:252])
     columns = _columns(table, n_signals)
@@ -162,7 +168,10 @@ def _family(fixed: bytes, options: ReadOptions) -> str:
     """Tell EDF from BDF by the first eight bytes."""
     if len(fixed) < FIXED_BYTES:
         raise options.refusal(
-            "an EDF or BDF header of at least 256 bytes", f"a file of {len(fixed)} bytes", _REMEDY
+            "an EDF or BDF header of at least 256 bytes",
+            f"a file of {len(fixed)} bytes",
+            _REMEDY,
+            code="damaged",
         )
     if fixed[:8] == b"\xffBIOSEMI":
         return "BDF"
@@ -171,6 +180,7 @@ def _family(fixed: bytes, options: ReadOptions) -> str:
     raise options.refusal(
         "an EDF or BDF file", "a file of another kind",
         "The name may have been changed, or a web page was saved in its place. " + _REMEDY,
+        code="unknown_format",
     )  # fmt: skip
 
 
@@ -198,7 +208,9 @@ def _signal(field: dict[str, bytes], options: ReadOptions) -> EdfSignal:
     """Understand the fields of one signal."""
     n_samples = _count(field["n_samples"], "number of samples of a signal", options)
     if n_samples < 0:
-        raise options.refusal("samples in every signal", "a negative number of samples", _REMEDY)
+        raise options.refusal(
+            "samples in every signal", "a negative number of samples", _REMEDY, code="damaged"
+        )
     gain, offset = _calibration(field)
     return EdfSignal(
         label=_text(field["label"]), unit=field["unit"], n_samples=n_samples, gain=gain,
@@ -241,6 +253,9 @@ def _count(field: bytes, what: str, options: ReadOptions) -> int:
     text = _text(field)
     if not re.fullmatch(r"[+-]?\d+", text, re.ASCII):
         raise options.refusal(
-            f"a whole number as the {what}", "something else in the EDF or BDF header", _REMEDY
+            f"a whole number as the {what}",
+            "something else in the EDF or BDF header",
+            _REMEDY,
+            code="damaged",
         )
     return int(text)

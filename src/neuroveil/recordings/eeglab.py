@@ -105,7 +105,10 @@ def _matrix(
     wanted = tuple(n for n in sizes if n != 1)
     if matrix is None or tuple(n for n in shape if n != 1) != wanted or n_channels == 0:
         raise options.refusal(
-            "an EEGLAB dataset whose data have the stated size", "another size", _REMEDY
+            "an EEGLAB dataset whose data have the stated size",
+            "another size",
+            _REMEDY,
+            code="damaged",
         )
     if len(matrix.shape) == 2 and n_trials == 1:
         return matrix
@@ -136,12 +139,15 @@ def _beside(
         if candidate.suffix.lower() == ".fdt" and candidate.is_file():
             if candidate.stat().st_size != n_channels * n_samples * 4 or n_channels == 0:
                 raise options.refusal(
-                    "an .fdt file of the size that the dataset states", "another size", _REMEDY
+                    "an .fdt file of the size that the dataset states",
+                    "another size",
+                    _REMEDY,
+                    code="damaged",
                 )
             return _FloatFile(candidate, (n_samples, n_channels))
     raise options.refusal(
         "the .fdt file of the dataset in the same folder", "none",
-        "Keep the .set and .fdt files together.",
+        "Keep the .set and .fdt files together.", code="part_missing",
     )  # fmt: skip
 
 
@@ -156,6 +162,7 @@ def _channels(
         raise options.refusal(
             f"{n_channels} channel labels", f"{len(labels)}",
             "Set channel locations in EEGLAB, with a label for every channel, as text.",
+            code="names_unknown",
         )  # fmt: skip
     types = locations.get("type")
     types = [types] if isinstance(types, str) else types

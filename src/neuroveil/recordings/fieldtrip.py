@@ -66,7 +66,7 @@ def fieldtrip_contents(raw: dict[str, Any], options: ReadOptions) -> Parts:
     if not labels or not trials or any(t.shape[0] != len(labels) for t in trials):
         raise options.refusal(
             "FieldTrip trials with one row a label", f"{len(trials)} trials, {len(labels)} labels",
-            "Save raw data of FieldTrip (ft_datatype_raw), labels as text.",
+            "Save raw data of FieldTrip (ft_datatype_raw), labels as text.", code="damaged",
         )  # fmt: skip
     units = _units(raw, labels)
     sfreq = as_number(raw.get("fsample")) or _rate_of(raw.get("time"))

@@ -92,7 +92,7 @@ class _Reader:
         if self.n_nodes > MAX_NODES:
             raise self.options.refusal(
                 f"at most {MAX_NODES} variables in a file", "more",
-                "Save the recording alone, without the rest of the workspace.",
+                "Save the recording alone, without the rest of the workspace.", code="ambiguous",
             )  # fmt: skip
         if hasattr(item, "keys"):
             return None if "MATLAB_sparse" in item.attrs else self.group(item, depth)

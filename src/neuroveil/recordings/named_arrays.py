@@ -143,11 +143,12 @@ def _signal(
             raise options.refusal(
                 "one matrix that is the signal", f"{len(fitting)} that could be",
                 "Save the recording alone: one matrix, its names and its sampling rate.",
+                code="ambiguous",
             )  # fmt: skip
     raise options.refusal(
         "a matrix of channels x samples", "none in the file",
         "Save the signal as a two-dimensional array named 'data' with 'ch_names', 'sfreq' and "
-        "'unit' beside it.",
+        "'unit' beside it.", code="no_signal",
     )  # fmt: skip
 
 
@@ -157,7 +158,7 @@ def _oriented(matrix: Matrix, names: tuple[str, ...], options: ReadOptions) -> t
         raise options.refusal(
             "names of the channels", "none in the file",
             "Save them as 'ch_names' (text; MATLAB's string class cannot be read, use "
-            "cellstr), or list file_channels when reading through Python.",
+            "cellstr), or list file_channels when reading through Python.", code="names_unknown",
         )  # fmt: skip
     if len(matrix.shape) == 1:
         matrix = Matrix(np.reshape(matrix.stored, (1, -1)))
@@ -167,7 +168,7 @@ def _oriented(matrix: Matrix, names: tuple[str, ...], options: ReadOptions) -> t
             f"a matrix with one axis of {len(names)}, the number of channel names",
             "both axes of that length" if rows else "neither axis of that length",
             "Correct the names, or save a longer piece: which axis holds the channels is not "
-            "guessed.",
+            "guessed.", code="ambiguous",
         )  # fmt: skip
     return matrix, rows != matrix.transposed
 
@@ -185,7 +186,10 @@ def _units(
     units: tuple[str | None, ...] = (None,) if stated is None else stated
     if len(units) not in (1, n_channels):
         raise options.refusal(
-            f"one unit, or {n_channels}", f"{len(units)}", "Correct the units in the file."
+            f"one unit, or {n_channels}",
+            f"{len(units)}",
+            "Correct the units in the file.",
+            code="ambiguous",
         )
     return units * n_channels if len(units) == 1 else units
 
@@ -212,6 +216,9 @@ def _gains(
     values = np.array(gains * (n_channels if len(gains) == 1 else 1), dtype=np.float64)
     if not bool(np.isfinite(values).all() and (values != 0).all()):
         raise options.refusal(
-            "finite gains other than zero", "others", "Correct the gains in the file."
+            "finite gains other than zero",
+            "others",
+            "Correct the gains in the file.",
+            code="damaged",
         )
     return values, ()

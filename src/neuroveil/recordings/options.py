@@ -60,20 +60,20 @@ class ReadOptions:
         if mistakes:
             raise StudyError(mistakes)
 
-    def refusal(self, expected: str, found: str, remedy: str) -> RecordingError:
+    def refusal(self, expected: str, found: str, remedy: str, code: str) -> RecordingError:
         """Make the error that refuses this file.
 
         Parameters
         ----------
-        expected, found, remedy : str
-            As in :class:`~neuroveil.errors.NeuroveilError`.
+        expected, found, remedy, code : str
+            As in :class:`~neuroveil.errors.RecordingError`.
 
         Returns
         -------
         RecordingError
             To be raised; names the file by its role only.
         """
-        return RecordingError(self.role, expected, found, remedy)
+        return RecordingError(self.role, expected, found, remedy, code)
 
     def _montage_mistakes(self) -> list[StudyMistake]:
         """List names that could never be found in a file, or would be found twice."""

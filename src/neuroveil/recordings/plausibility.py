@@ -67,6 +67,7 @@ def check_amplitude(
             f"EEG with a typical amplitude of {low:g} to {high:g} µV", f"one {side}",
             "Its unit is probably stated wrongly, or no electrode was connected. Correct the "
             "export, or set the unit that the study's files really have.",
+            code="implausible_amplitude",
         )  # fmt: skip
     return ()
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from neuroveil.errors import RecordingError
+from neuroveil.recordings.formats import FOLDER_SUFFIX, SUPPORTED_SUFFIXES, may_be_recording
 from neuroveil.recordings.name_pattern import NamePattern
-from neuroveil.recordings.opening import SUPPORTED_SUFFIXES
 from neuroveil.recordings.roster_problems import RosterProblems
 from neuroveil.recordings.roster_tables import ListedRow, read_patient_list
 from neuroveil.types.recording import QualityFinding, RecordingFile, Roster, RosterEntry
@@ -231,7 +231,7 @@ def _bids_files(folder: Path, sessions: Names) -> list[RecordingFile]:
         found += [
             RecordingFile(path, session)
             for path in sorted(eeg.glob("*_eeg.*"))
-            if path.suffix.lower() in SUPPORTED_SUFFIXES
+            if may_be_recording(path)
         ]
     return found
 
@@ -241,7 +241,7 @@ def _manifest_file(root: Path, path: str, row: int, problems: RosterProblems) ->
     file = Path(os.path.normpath(root / path.replace("\\", "/")))
     if not file.resolve().is_relative_to(root.resolve()):
         problems.add("path outside the input folder", row)
-    elif not file.is_file():
+    elif not (file.is_file() or (file.is_dir() and file.suffix.lower() == FOLDER_SUFFIX)):
         problems.add("recording that is not there", row)
     elif file.suffix.lower() not in SUPPORTED_SUFFIXES:
         problems.add("file of an unsupported kind", row)
@@ -251,12 +251,15 @@ def _manifest_file(root: Path, path: str, row: int, problems: RosterProblems) ->
 
 
 def _eeg_files(root: Path) -> Iterator[Path]:
-    """All files under a folder that may be recordings, in a fixed order."""
+    """All files (and folders of EGI) under a folder that may be recordings, in a fixed order."""
     for folder, subfolders, names in os.walk(root):
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        for name in sorted(names):
+        whole = [name for name in subfolders if name.lower().endswith(FOLDER_SUFFIX)]
+        subfolders[:] = sorted(
+            name for name in subfolders if not name.startswith(".") and name not in whole
+        )
+        for name in sorted([*names, *whole]):
             path = Path(folder) / name
-            if path.suffix.lower() in SUPPORTED_SUFFIXES and not name.startswith("."):
+            if not name.startswith(".") and may_be_recording(path):
                 yield path
 
 

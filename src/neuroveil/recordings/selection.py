@@ -135,16 +135,17 @@ def _nothing_found(labels: tuple[ChannelLabel, ...], options: ReadOptions) -> Ex
             "a recording against a common reference",
             f"a bipolar recording ({counts['bipolar']} pairs of electrodes)",
             "Set montage.kind to 'bipolar' and list the pairs, or export with a common "
-            "reference. Pairs are never re-referenced.",
+            "reference. Pairs are never re-referenced.", code="bipolar_file",
         )  # fmt: skip
     if options.montage == "bipolar" and counts["eeg"]:
         return options.refusal(
             "bipolar channels of the montage", f"{found}; {counts['eeg']} are referential",
-            "Set montage.kind to 'referential', or export the pairs.",
+            "Set montage.kind to 'referential', or export the pairs.", code="referential_file",
         )  # fmt: skip
     return options.refusal(
         "EEG channels of the montage", found,
         "Check that this is an EEG recording and that montage.channels fits its labels.",
+        code="no_montage_channel",
     )  # fmt: skip
 
 
@@ -162,12 +163,13 @@ def _sampling_rate(
         raise options.refusal(
             "a sampling rate", "none in the file",
             "Set input.sfreq_hz in the study if you know it for all such files.",
+            code="rate_unknown",
         )  # fmt: skip
     sfreq, count = rates.most_common(1)[0]
     if not MIN_SFREQ_HZ <= sfreq <= MAX_SFREQ_HZ:
         raise options.refusal(
             f"a sampling rate of {MIN_SFREQ_HZ:g} to {MAX_SFREQ_HZ:g} Hz", f"{sfreq:g} Hz",
-            "The header may be damaged. Export the recording again.",
+            "The header may be damaged. Export the recording again.", code="rate_impossible",
         )  # fmt: skip
     findings = []
     if count < len(picked):
@@ -229,6 +231,7 @@ def _factors(picked: list[FileChannel], options: ReadOptions) -> FloatArray:
             f"{blank} channels without a unit and {unknown - blank} with an unknown one, "
             f"of {len(picked)}",
             "Set input.unit in the study if you know the unit of these files for certain.",
+            code="unit_unknown",
         )  # fmt: skip
     return np.array(factors, dtype=np.float64)
 

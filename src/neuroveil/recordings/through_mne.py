@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,14 +22,15 @@ from neuroveil.recordings.contents import (
     gap_findings,
 )
 from neuroveil.recordings.options import ReadOptions
-from neuroveil.types.recording import SignalArray
+from neuroveil.types.recording import QualityFinding, SignalArray
 
 _KINDS: dict[str, ChannelKind | None] = {
     "eeg": "eeg", "eog": "eog", "ecg": "ecg", "emg": "emg", "stim": "trigger", "misc": None,
 }  # fmt: skip
 
-_BREAKS = ("new segment", "boundary", "bad boundary", "edge boundary", "bad_acq_skip")
-"""How annotations of recorders and of mne begin that mark an interruption."""
+_BREAKS = ("new segment", "boundary", "bad boundary", "edge boundary", "bad_acq_skip", "32766")
+"""How annotations of recorders and of mne begin that mark an interruption; 32766 (0x7FFE) is
+the start of a new segment in the event table of GDF."""
 
 
 def open_brainvision(path: Path, options: ReadOptions) -> FileContents:
@@ -51,7 +53,7 @@ def open_brainvision(path: Path, options: ReadOptions) -> FileContents:
     def read(mne: Any) -> Any:
         return mne.io.read_raw_brainvision(path, preload=False, verbose="CRITICAL")
 
-    return _from_raw(read, "BrainVision")
+    return contents_from_raw(read, "BrainVision")
 
 
 def open_fif(path: Path, options: ReadOptions) -> FileContents:
@@ -83,7 +85,7 @@ def open_fif(path: Path, options: ReadOptions) -> FileContents:
     if kind != "raw":
         raise options.refusal(
             "a FIF file with a recording or epochs", "another kind of FIF file",
-            "Save the recording itself.",
+            "Save the recording itself.", code="unknown_format",
         )  # fmt: skip
 
     def read(mne: Any) -> Any:
@@ -92,7 +94,7 @@ def open_fif(path: Path, options: ReadOptions) -> FileContents:
             verbose="CRITICAL",
         )  # fmt: skip
 
-    return _from_raw(read, "FIF")
+    return contents_from_raw(read, "FIF")
 
 
 @contextmanager
@@ -103,8 +105,32 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _from_raw(read: Callable[[Any], Any], file_format: str) -> FileContents:
-    """Describe a continuous recording of mne."""
+def contents_from_raw(
+    read: Callable[[Any], Any],
+    file_format: str,
+    *,
+    change: Callable[[Any, tuple[FileChannel, ...]], tuple[FileChannel, ...]] | None = None,
+    findings: tuple[QualityFinding, ...] = (),
+) -> FileContents:
+    """Describe a continuous recording that mne reads.
+
+    Parameters
+    ----------
+    read : callable
+        Takes the module ``mne`` and gives the opened recording.
+    file_format : str
+        Name of the format for a reader.
+    change : callable, optional
+        Takes the recording and the channels as mne describes them, and gives them as they
+        are where mne is mistaken.
+    findings : tuple of QualityFinding
+        What was noticed about the file.
+
+    Returns
+    -------
+    FileContents
+        Channels and signal, cut where the recording was interrupted.
+    """
     with ExitStack() as stack:
         with _quiet():
             import mne
@@ -112,14 +138,16 @@ def _from_raw(read: Callable[[Any], Any], file_format: str) -> FileContents:
             raw = read(mne)
         stack.callback(raw.close)
         breaks = _breaks(raw)
+        channels = _channels(raw) if change is None else change(raw, _channels(raw))
 
         def segments(indices: tuple[int, ...]) -> tuple[RawSegment, ...]:
             return _without_skips(cut_at(_MneSegment(raw, indices), breaks), _skips(raw))
 
         n_segments = len(segments((0,)))
         return FileContents(
-            file_format, _channels(raw), segments, stack.pop_all(), gap_findings(n_segments)
-        )
+            file_format, channels, segments, stack.pop_all(),
+            (*findings, *gap_findings(n_segments)),
+        )  # fmt: skip
 
 
 def _from_epochs(path: Path) -> FileContents:
@@ -179,11 +207,16 @@ def _breaks(raw: Any) -> list[int]:
     """First samples after an interruption, and both ends of skipped stretches."""
     sfreq = float(raw.info["sfreq"])
     interruptions = [
-        round((mark["onset"] - raw.first_time) * sfreq)
+        _sample(mark["onset"] - raw.first_time, sfreq)
         for mark in raw.annotations
         if str(mark["description"]).lower().startswith(_BREAKS)
     ]
     return interruptions + [edge for skip in _skips(raw) for edge in skip]
+
+
+def _sample(seconds: float, sfreq: float) -> int:
+    """First sample after a time; readers that mean a border put it half a sample before."""
+    return math.floor(float(seconds) * sfreq + 0.5 + 1e-6)
 
 
 def _skips(raw: Any) -> list[tuple[int, int]]:
@@ -191,8 +224,8 @@ def _skips(raw: Any) -> list[tuple[int, int]]:
     sfreq, skips = float(raw.info["sfreq"]), []
     for mark in raw.annotations:
         if str(mark["description"]).lower().startswith("bad_acq_skip"):
-            first = round((mark["onset"] - raw.first_time) * sfreq)
-            skips.append((first, first + round(mark["duration"] * sfreq)))
+            first = _sample(mark["onset"] - raw.first_time, sfreq)
+            skips.append((first, first + _sample(mark["duration"], sfreq)))
     return skips
 
 

@@ -218,7 +218,7 @@ def nearest(
         if any(value != level[0] for value in level):
             raise options.refusal(
                 f"one {what}", f"{len(level)} that differ",
-                "Keep only one of them in the file.",
+                "Keep only one of them in the file.", code="ambiguous",
             )  # fmt: skip
         return level[0]
     return None

@@ -76,8 +76,10 @@ def write_h5(path, variables):
 WRITERS = {"mat": write_mat5, "73.mat": write_mat73, "h5": write_h5}
 
 
-# Every file of MATLAB 5 is read by a process of its own, which takes half a second.
-@pytest.fixture(params=[pytest.param("mat", marks=pytest.mark.slow), "73.mat", "h5"])
+# Every file is read by a process of its own, which takes half a second.
+@pytest.fixture(
+    params=[*(pytest.param(kind, marks=pytest.mark.slow) for kind in ("mat", "73.mat")), "h5"]
+)
 def write(request, tmp_path):
     def write(variables):
         path = tmp_path / f"a.{request.param}"
@@ -278,8 +280,8 @@ def test_a_file_that_crashes_its_reader_costs_that_file_only(tmp_path, read_all,
 def test_a_reader_that_dies_is_a_refusal(tmp_path, read_all, monkeypatch):
     path = tmp_path / "a.mat"
     scipy.io.savemat(path, {"data": np.zeros((3, 100))})
-    monkeypatch.setattr("neuroveil.recordings.matlab.MAX_SECONDS", 0.01)
-    with pytest.raises(RecordingError, match="ended without an answer"):
+    monkeypatch.setattr("neuroveil.recordings.apart.MAX_SECONDS", 0.01)
+    with pytest.raises(RecordingError, match="took too long"):
         read_all(path)
 
 
@@ -299,6 +301,6 @@ def test_a_small_file_that_unfolds_to_gigabytes_hits_the_limit(tmp_path, read_al
         + packed
     )  # fmt: skip
     assert path.stat().st_size < 4_000_000
-    monkeypatch.setattr("neuroveil.recordings.matlab.MAX_BYTES", 700 << 20)
+    monkeypatch.setattr("neuroveil.recordings.apart.MAX_BYTES", 700 << 20)
     with pytest.raises(RecordingError, match="MemoryError"):
         read_all(path, file_channels=("Fp1", "Fp2", "Cz"), sfreq=250.0, unit="uV")

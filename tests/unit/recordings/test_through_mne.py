@@ -8,6 +8,9 @@ import pytest
 
 from neuroveil.errors import RecordingError
 
+# mne takes seconds to load, and every file is read by a process of its own.
+pytestmark = pytest.mark.slow
+
 NAMES = ("Fp1", "T3", "ECG")
 
 

@@ -1,0 +1,177 @@
+"""What a file is: told by its first bytes and, where those do not say it, by its name."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from neuroveil.recordings.options import ReadOptions
+
+SUPPORTED_SUFFIXES: frozenset[str] = frozenset({
+    ".edf", ".rec", ".bdf", ".vhdr", ".set", ".fif", ".mat", ".h5", ".hdf5", ".hdf", ".he5",
+    ".gdf", ".cnt", ".lay", ".trc", ".eeg", ".raw", ".mff", ".data", ".cdt", ".dat",
+})  # fmt: skip
+"""File name endings that a roster looks for. What a file is, its content decides."""
+
+FOLDER_SUFFIX = ".mff"
+"""Ending of folders that are one recording (EGI)."""
+
+OWN_READERS = frozenset({"edf"})
+"""Readers that run in the calling process; all others run apart."""
+
+_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_HDF5_OFFSETS = (0, 512, 1024, 2048)
+_START_BYTES = _HDF5_OFFSETS[-1] + 8
+
+_NIHON_KOHDEN = (b"EEG-1100", b"EEG-1200", b"EEG-2100", b"QI-403A", b"DAE-2100")
+
+# Files of these endings are recordings only beside, or only without, a file of another ending.
+_NEEDS = {".data": (".head",), ".dat": (".dap",)}
+_PART_OF = {".eeg": (".vhdr", ".ahdr")}
+
+_PARTS = {
+    ".vhdr": (".eeg", ".dat", ".vmrk"), ".set": (".fdt",), ".lay": (".dat",),
+    ".eeg": (".21e", ".pnt", ".log"), ".data": (".head",), ".dat": (".dap", ".rs3", ".ceo"),
+    ".cdt": (".cdt.dpa", ".cdt.dpo", ".cdt.ceo"),
+}  # fmt: skip
+
+_KNOWN = (
+    "EDF, BDF, BrainVision, EEGLAB, FieldTrip, MATLAB, HDF5, FIF, GDF, Micromed, Neuroscan, "
+    "Nihon Kohden, Persyst or another format of the documentation's list"
+)
+
+
+def may_be_recording(path: Path) -> bool:
+    """Whether a name looks like a recording, and not like a part of one.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or a folder where the format is one (``.mff``).
+
+    Returns
+    -------
+    bool
+        For looking through folders; the content is not looked at.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUPPORTED_SUFFIXES:
+        return False
+    if suffix in _NEEDS:
+        return _has_beside(path, _NEEDS[suffix])
+    return not _has_beside(path, _PART_OF.get(suffix, ()))
+
+
+def parts_of(path: Path) -> list[Path]:
+    """List the files that a recording consists of, in a fixed order.
+
+    Parameters
+    ----------
+    path : Path
+        The recording.
+
+    Returns
+    -------
+    list of Path
+        The file itself, then the files of its format beside it that differ from it by
+        their ending only; for a folder, all files in it.
+    """
+    if path.is_dir():
+        return sorted(part for part in path.rglob("*") if part.is_file())
+    beside = (
+        path.with_suffix(each)
+        for suffix in _PARTS.get(path.suffix.lower(), ())
+        for each in (suffix, suffix.upper())
+    )
+    found = [part for part in beside if part.is_file()]
+    # Where case does not matter, both spellings are the same file.
+    return [path, *(part for i, part in enumerate(found) if not _stands_in(part, found[:i]))]
+
+
+def recognise(path: Path, options: ReadOptions) -> str:
+    """Tell which reader a file needs.
+
+    Parameters
+    ----------
+    path : Path
+        The recording.
+    options : ReadOptions
+        For the role in errors.
+
+    Returns
+    -------
+    str
+        A key of :data:`neuroveil.recordings.readers.READERS`.
+
+    Raises
+    ------
+    RecordingError
+        If the file is empty or of no supported kind.
+    OSError
+        If it cannot be opened.
+    """
+    if path.is_dir():
+        if path.suffix.lower() == FOLDER_SUFFIX:
+            return "egi"
+        raise options.refusal(
+            "a recording", "a folder", "Name the file itself.", code="unknown_format"
+        )
+    with path.open("rb") as file:
+        start = file.read(_START_BYTES)
+    if not start:
+        raise options.refusal(
+            "a recording", "an empty file", "Leave it out, or export it again.", code="empty_file"
+        )
+    for reader, fits in _RULES:
+        if fits(start, path):
+            return reader
+    raise options.refusal(
+        _KNOWN, "a file of another kind", "Export the recording as EDF+.", code="unknown_format"
+    )
+
+
+def _has_beside(path: Path, suffixes: tuple[str, ...]) -> bool:
+    """Whether a file of the same name with another ending stands in the folder."""
+    return any(
+        path.with_suffix(each).exists() for suffix in suffixes for each in (suffix, suffix.upper())
+    )
+
+
+def _stands_in(part: Path, others: list[Path]) -> bool:
+    """Whether a file is one of some others under another spelling."""
+    return any(part.samefile(other) for other in others)
+
+
+def _is_egi(start: bytes, path: Path) -> bool:
+    """Simple binary files begin with a big-endian version of 2 to 7."""
+    return (
+        path.suffix.lower() == ".raw"
+        and len(start) > 36
+        and 2 <= int(struct.unpack(">i", start[:4])[0]) <= 7
+    )
+
+
+def _is_edf(start: bytes, path: Path) -> bool:
+    """EDF by its first field; or by name, so that its reader says what is wrong."""
+    stated = start.startswith(b"\xffBIOSEMI")
+    stated = stated or (start[:1] == b"0" and not start[1:8].strip(b" \x00"))
+    return stated or path.suffix.lower() in (".edf", ".bdf", ".rec")
+
+
+_RULES: tuple[tuple[str, Callable[[bytes, Path], bool]], ...] = (
+    ("hdf5", lambda s, p: any(s[o : o + 8] == _HDF5_SIGNATURE for o in _HDF5_OFFSETS)),
+    ("matlab", lambda s, p: s.startswith((b"MATLAB 5.0", b"MATLAB 7"))),
+    ("brainvision", lambda s, p: s.lstrip(b"\xef\xbb\xbf").startswith(b"Brain Vision Data")),
+    ("fif", lambda s, p: s.startswith(b"\x00\x00\x00\x64\x00\x00\x00\x1f")),
+    ("gdf", lambda s, p: s.startswith((b"GDF 1", b"GDF 2"))),
+    ("neuroscan", lambda s, p: s.startswith(b"Version 3")),
+    ("ant", lambda s, p: s.startswith((b"RIFF", b"RF64")) and p.suffix.lower() == ".cnt"),
+    ("persyst", lambda s, p: b"[fileinfo]" in s.lower() and p.suffix.lower() == ".lay"),
+    ("micromed", lambda s, p: b"MICROMED" in s[:32].upper()),
+    ("nihon_kohden", lambda s, p: s.startswith(_NIHON_KOHDEN)),
+    ("egi", _is_egi),
+    ("nicolet", lambda s, p: p.suffix.lower() == ".data" and _has_beside(p, (".head",))),
+    ("curry", lambda s, p: p.suffix.lower() == ".cdt" or _has_beside(p, (".dap",))),
+    ("edf", _is_edf),
+)  # fmt: skip
