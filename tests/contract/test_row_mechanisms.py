@@ -14,7 +14,9 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from neuroveil.errors import ChainError
-from neuroveil.privacy.mechanisms.contract import MechanismSpec, RowMechanism
+from neuroveil.privacy.codebook.vectors import Codebook
+from neuroveil.privacy.mechanisms.contract import CodebookOptions, MechanismSpec, RowMechanism
+from neuroveil.privacy.mechanisms.privunit import PrivUnit
 from neuroveil.privacy.mechanisms.registry import MECHANISM_NAMES, make_mechanism
 from neuroveil.privacy.randomness import RandomSource, SimulationRandomness
 from neuroveil.privacy.sampling import SystemRandomness
@@ -25,15 +27,19 @@ CASES: list[MechanismSpec] = [
     MechanismSpec("laplace", 1.0, 0.0, 2.0, "l2", 363),
     MechanismSpec("laplace", 1.0, 0.0, 2.0, "l1", 363),
     MechanismSpec("paper_laplace", 1.0, 0.0, 2.0, "l2", 363),
+    MechanismSpec("privunit", 1.0, 0.0, 2.0, "l2", 363, CodebookOptions(4096)),
+    MechanismSpec("privunit", 1.0, 0.0, 2.0, "l2", 363, CodebookOptions(4096, fresh_per_row=True)),
 ]
 FORMAL = [spec for spec in CASES if spec.name != "paper_laplace"]
+ADDITIVE = [spec for spec in CASES if spec.name != "privunit"]
 FALSE_ALARM = 1e-7
 
 
 def label(spec: MechanismSpec) -> str:
-    return f"{spec.name}-{spec.norm}"
+    return f"{spec.name}-{spec.norm}" + ("-fresh" if spec.codebook.fresh_per_row else "")
 
 
+every_additive_mechanism = pytest.mark.parametrize("spec", ADDITIVE, ids=label)
 every_mechanism = pytest.mark.parametrize("spec", CASES, ids=label)
 every_formal_mechanism = pytest.mark.parametrize("spec", FORMAL, ids=label)
 
@@ -46,7 +52,7 @@ def test_the_suite_covers_every_mechanism() -> None:
     assert {spec.name for spec in CASES} == set(MECHANISM_NAMES)
 
 
-@every_mechanism
+@every_additive_mechanism
 @given(data=st.data())
 def test_neighbours_are_at_most_the_sensitivity_apart_in_integers(
     spec: MechanismSpec, data: st.DataObject
@@ -77,7 +83,7 @@ def extreme_pair(spec: MechanismSpec) -> FloatArray:
     return np.stack([direction, -direction]) * 1e3
 
 
-@every_mechanism
+@every_additive_mechanism
 def test_the_sensitivity_is_attained(spec: MechanismSpec) -> None:
     mechanism = make_mechanism(spec)
     first, second = mechanism.to_scaled(mechanism.bound(extreme_pair(spec)))
@@ -86,7 +92,7 @@ def test_the_sensitivity_is_attained(spec: MechanismSpec) -> None:
     assert distance == pytest.approx(mechanism.facts()["sensitivity"]["value"].value, rel=1e-9)
 
 
-@every_mechanism
+@every_additive_mechanism
 @pytest.mark.parametrize(
     "source", [SystemRandomness(), SimulationRandomness(8)], ids=["system", "simulation"]
 )
@@ -112,8 +118,20 @@ def test_draws_can_be_replayed_on_a_neighbouring_table(spec: MechanismSpec) -> N
     values = mechanism.apply(pair, draws)
     assert (mechanism.apply(pair, draws) == values).all()
     swapped = mechanism.apply(pair[::-1].copy(), draws)
-    shift = mechanism.to_scaled(pair[::-1] - pair)
-    assert (swapped - values == shift).all()
+    if spec in ADDITIVE:
+        shift = mechanism.to_scaled(pair[::-1] - pair)
+        assert (swapped - values == shift).all()
+
+
+@every_mechanism
+def test_public_randomness_is_all_that_is_renewed(spec: MechanismSpec) -> None:
+    """A renewed mechanism has the same specification, guarantee and forecast."""
+    mechanism = make_mechanism(spec)
+    renewed = mechanism.renewed(SystemRandomness())
+    assert (renewed.spec, renewed.guarantee) == (spec, mechanism.guarantee)
+    assert renewed.predict() == mechanism.predict()
+    shares_codebook = spec.name == "privunit" and not spec.codebook.fresh_per_row
+    assert (renewed != mechanism) == shares_codebook
 
 
 @every_mechanism
@@ -124,7 +142,7 @@ def test_drawing_does_not_look_at_the_rows(spec: MechanismSpec) -> None:
     assert (mechanism.draw(3, SimulationRandomness(5)).integers == first).all()
 
 
-@every_mechanism
+@every_additive_mechanism
 @pytest.mark.parametrize("value", [0.0, 1.0, 2 / math.sqrt(363)])
 def test_every_released_float_is_a_multiple_of_the_grid(spec: MechanismSpec, value: float) -> None:
     """MECHANISMS section 3: floats from 0, 1 and 2/sqrt(d) all look alike in their low bits."""
@@ -139,10 +157,27 @@ def test_every_released_float_is_a_multiple_of_the_grid(spec: MechanismSpec, val
     assert stats.binomtest(int(odd * units.size), units.size).pvalue > FALSE_ALARM
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("value", [0.0, 1.0, 2 / math.sqrt(3)])
+def test_every_released_float_is_one_that_any_row_can_give(value: float, fresh: bool) -> None:
+    """MECHANISMS section 3 for codewords: floats are those of the codebook, whatever the row."""
+    options = CodebookOptions(4096, fresh)
+    mechanism = make_mechanism(MechanismSpec("privunit", 1.0, 0.0, 2.0, "l2", 3, options))
+    assert isinstance(mechanism, PrivUnit)
+    table = np.zeros((20, 3))
+    table[:, 0 if value == 1.0 else slice(None)] = value
+    rows_int = mechanism.bound(table)
+    draws = mechanism.draw(20, SystemRandomness())
+    messages, values = mechanism.messages(rows_int, draws), mechanism.apply(rows_int, draws)
+    for seed, number, row in zip(messages.seeds, messages.numbers, values, strict=True):
+        codeword = Codebook(seed, mechanism.design.size, 4).vectors(np.array([number]))[0]
+        assert row.tobytes() == (codeword[:3] * mechanism.decoding_scale).tobytes()
+
+
 @every_mechanism
-def test_a_smaller_epsilon_never_has_less_noise(spec: MechanismSpec) -> None:
+def test_a_smaller_epsilon_never_has_a_smaller_error(spec: MechanismSpec) -> None:
     stds = [
-        make_mechanism(replace(spec, epsilon=epsilon)).facts()["mechanism"]["noise_std"].value
+        make_mechanism(replace(spec, epsilon=epsilon)).predict().rmse
         for epsilon in (1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 100.0, 1000.0)
     ]
     assert stds == sorted(stds, reverse=True)
@@ -209,6 +244,7 @@ def excess(
     Pearson, both sides at half the level).
     """
     spec = mechanism.spec
+    mechanism = mechanism.renewed(source)
     near, far = mechanism.bound(extreme_pair(spec))
     direction = (near - far).astype(np.float64)
     direction /= np.linalg.norm(direction)
@@ -238,7 +274,9 @@ def excess(
 )
 def test_a_black_box_audit_finds_no_violation(spec: MechanismSpec, source: RandomSource) -> None:
     """False alarms: below 1e-7."""
-    mechanism = make_mechanism(replace(spec, dimension=3))
+    # A codebook of its own for each of 40,000 rows would take half an hour.
+    codebook = replace(spec.codebook, fresh_per_row=False)
+    mechanism = make_mechanism(replace(spec, dimension=3, codebook=codebook))
     assert excess(mechanism, spec.epsilon, spec.delta, source) <= 0
 
 

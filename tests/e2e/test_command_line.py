@@ -68,7 +68,8 @@ def test_the_whole_job(neuroveil, study):
     files = {file.name for file in (folder / "release").iterdir()}
     assert files == {
         "table.parquet", "table.csv", "table.json", "certificate.json", "STATEMENT.md",
-        "report.html", "load_table.py", "load_table.R",
+        "table_estimated.parquet", "table_estimated.csv", "table_estimated.json",
+        "public_inputs.json", "report.html", "load_table.py", "load_table.R",
     }  # fmt: skip
     assert set(release.json["files"]) == files - {"certificate.json"}
 

@@ -14,6 +14,7 @@ from neuroveil.errors import ChainError, StudyError, StudyMistake
 from neuroveil.evaluate.metrics import exchange_rows
 from neuroveil.evaluate.tally import Tally
 from neuroveil.privacy.mechanisms.contract import RowMechanism
+from neuroveil.privacy.plan import RowPlan
 from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.types.recording import FloatArray
 from neuroveil.types.scaling import Scaling
@@ -28,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 def intrinsic_utility(
     scaled: FloatArray,
-    mechanism: RowMechanism,
+    mechanism: RowMechanism | RowPlan,
     scaling: Scaling,
     *,
     n_draws: int = SMALLEST_N_DRAWS,
@@ -37,15 +38,17 @@ def intrinsic_utility(
 ) -> UtilityResult:
     """Measure errors, correlations and spectral distortion over simulated draws of noise.
 
-    Every figure is taken twice: against the clipped rows that the noise is added to, and
-    against the scaled rows before clipping. Memory does not grow with the number of draws.
+    Every figure is taken twice: against the clipped rows, and against the scaled rows before
+    clipping. Where public rules make an estimate of what is released, the estimate is
+    measured. Memory does not grow with the number of draws.
 
     Parameters
     ----------
     scaled : ndarray of float64, shape (n_patients, n_features)
         Scaled rows before clipping (no unit), finite. Private.
-    mechanism : RowMechanism
-        What bounds and randomises the rows.
+    mechanism : RowMechanism or RowPlan
+        What bounds and randomises the rows, with or without what goes around it. Every draw
+        has its own codebook, where the mechanism has one.
     scaling : Scaling
         The columns, and the spread that leads back to log10(power).
     n_draws : int
@@ -70,17 +73,19 @@ def intrinsic_utility(
         finite.
     """
     _check(scaled, scaling, n_draws, seed)
-    rows_int = mechanism.bound(scaled)
-    clipped = mechanism.to_scaled(rows_int)
+    plan = mechanism if isinstance(mechanism, RowPlan) else RowPlan(mechanism)
+    rows_int = plan.bound(scaled)
+    clipped = plan.clipped(scaled)
     tally = Tally(scaled, clipped, scaling)
     noise, exchange = SimulationRandomness(seed), np.random.default_rng([seed, n_draws])
     for done in range(1, n_draws + 1):
-        noisy = mechanism.apply(rows_int, mechanism.draw(scaled.shape[0], noise))
-        tally.add(noisy, exchange_rows(scaled.shape[0], exchange))
+        drawn = plan.mechanism.renewed(noise)
+        noisy = drawn.apply(rows_int, drawn.draw(scaled.shape[0], noise))
+        tally.add(plan.estimates(noisy), exchange_rows(scaled.shape[0], exchange))
         if progress is not None:
             progress(done, n_draws)
     return UtilityResult(
-        mechanism=mechanism.spec.name,
+        mechanism=plan.spec.name,
         n_patients=scaled.shape[0],
         n_features=scaled.shape[1],
         n_draws=n_draws,
@@ -91,14 +96,15 @@ def intrinsic_utility(
         bands=tally.bands(),
         zeros_rmse=float(np.sqrt(np.square(clipped).mean())),
         zeros_mae=float(np.abs(clipped).mean()),
-        clipped_fraction=_clipped_fraction(scaled, mechanism),
+        clipped_fraction=_clipped_fraction(scaled, plan),
     )
 
 
-def _clipped_fraction(scaled: FloatArray, mechanism: RowMechanism) -> float:
-    order = 2 if mechanism.spec.norm == "l2" else 1
-    lengths = np.linalg.norm(scaled, ord=order, axis=1)
-    return float((lengths > mechanism.spec.clip_norm).mean())
+def _clipped_fraction(scaled: FloatArray, plan: RowPlan) -> float:
+    order = 2 if plan.spec.norm == "l2" else 1
+    coordinates = scaled if plan.basis is None else scaled @ plan.basis
+    lengths = np.linalg.norm(coordinates, ord=order, axis=1)
+    return float((lengths > plan.spec.clip_norm).mean())
 
 
 def _check(scaled: FloatArray, scaling: Scaling, n_draws: int, seed: int) -> None:

@@ -45,19 +45,21 @@ class Tally:
         self._figures: list[FloatArray] = []
         self._changes: list[FloatArray] = []
 
-    def add(self, noisy: FloatArray, permutation: np.ndarray) -> None:
+    def add(self, drawn: tuple[FloatArray, FloatArray], permutation: np.ndarray) -> None:
         """Take the figures of one draw.
 
         Parameters
         ----------
-        noisy : ndarray of float64, shape (n_patients, n_features)
-            The draw, in the order of the rows (no unit).
+        drawn : tuple of two ndarray of float64, shape (n_patients, n_features)
+            What the draw says of the clipped rows, and of the rows before clipping, in the
+            order of the rows (no unit).
         permutation : ndarray of int64, shape (n_patients,)
             Order of the reference's rows in the permuted control.
         """
-        figures = [draw_figures(r, noisy, permutation, self._groups) for r in self._references]
+        pairs = list(zip(self._references, drawn, strict=True))
+        figures = [draw_figures(r, noisy, permutation, self._groups) for r, noisy in pairs]
         self._figures.append(np.stack(figures))
-        changes = [band_change(r.rows, noisy, self._spread) for r in self._references]
+        changes = [band_change(r.rows, noisy, self._spread) for r, noisy in pairs]
         self._changes.append(np.stack([self._by_band(change) for change in changes]))
 
     def overall(self) -> GroupUtility:

@@ -156,12 +156,18 @@ def _warnings(study: Study) -> list[str]:
 def _release_outlook(study: Study) -> dict[str, object]:
     """Say what a release would spend, or why it would be refused."""
     try:
-        request = preview_release(study).request
+        preview = preview_release(study)
+        request = preview.request
         standing = budget_standing(study, request)
     except NeuroveilError as error:
         return {"refused": str(error)}
     spend: dict[str, object] = {"epsilon": float(request.epsilon), "delta": float(request.delta)}
-    outlook: dict[str, object] = {"spends": spend, "columns": request.dimension}
+    outlook: dict[str, object] = {
+        "spends": spend,
+        "columns": request.dimension,
+        "mechanism": request.mechanism,
+        "choice": preview.settings.choice,
+    }
     if standing is not None:
         left = standing.left_before
         outlook["left"] = {"epsilon": float(left[0]), "delta": float(left[1])}

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from neuroveil.pipeline.revision import source_revision
-from neuroveil.pipeline.settings import require_epsilon, signal_settings, software_versions
+from neuroveil.pipeline.settings import (
+    require_epsilon,
+    signal_settings,
+    software_versions,
+    study_columns,
+)
 from neuroveil.privacy import LabelPolicy, ProtectSettings, private_statistics_scaling
+from neuroveil.privacy.choice import RowWishes, choose_rows
+from neuroveil.privacy.settings import Postprocessing
 from neuroveil.reference import Reference, default_reference, load_reference
 from neuroveil.study import Study
 from neuroveil.types.scaling import Scaling
 from neuroveil.types.table import FeatureTable
 
 
-def protect_settings(study: Study) -> ProtectSettings:
-    """Say what the release promises. Public settings only.
+def protect_settings(study: Study, n_patients: int) -> ProtectSettings:
+    """Say what the release promises. Public settings only, all choices made.
 
     Parameters
     ----------
     study : Study
         Checked settings.
+    n_patients : int
+        Roster size, public.
 
     Returns
     -------
@@ -30,12 +41,17 @@ def protect_settings(study: Study) -> ProtectSettings:
     ------
     StudyError
         If epsilon is missing.
+    ChainError
+        If rows are to be projected and the reference does not cover every column, or no
+        mechanism can be calibrated.
     """
-    privacy = study.privacy
+    privacy, post = study.privacy, study.postprocessing
+    wishes = row_wishes(study, n_patients)
+    choice = choose_rows(wishes, planning_scaling(study), n_patients)
     return ProtectSettings(
-        mechanism=privacy.mechanism,
-        epsilon=require_epsilon(study),
-        delta=privacy.row_delta,
+        mechanism=choice.mechanism,
+        epsilon=wishes.epsilon,
+        delta=choice.delta,
         clip_norm=privacy.clip_norm,
         norm=privacy.norm,
         labels=label_policies(study),
@@ -43,7 +59,74 @@ def protect_settings(study: Study) -> ProtectSettings:
         preprocessing=signal_settings(study).public_params(),
         software_versions=software_versions(),
         commit=source_revision(),
+        trust_model=privacy.trust_model,
+        projection=choice.projection,
+        postprocessing=Postprocessing(post.shrinkage, post.feature_units, post.clamp),
+        codebook=choice.codebook,
+        choice=choice.sentence,
+        delta_justification=privacy.delta_justification,
     )
+
+
+def row_wishes(study: Study, n_patients: int) -> RowWishes:
+    """Collect what a study asks for, before anything is chosen.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+    n_patients : int
+        Roster size, public.
+
+    Returns
+    -------
+    RowWishes
+        For :func:`neuroveil.privacy.choice.choose_rows`.
+
+    Raises
+    ------
+    StudyError
+        If epsilon is missing.
+    """
+    privacy = study.privacy
+    return RowWishes(
+        mechanism=privacy.mechanism,
+        epsilon=require_epsilon(study),
+        delta=privacy.delta_for(n_patients),
+        clip_norm=privacy.clip_norm,
+        norm=privacy.norm,
+        trust_model=privacy.trust_model,
+        projection=privacy.projection,
+        components=None if privacy.components == "auto" else privacy.components,
+        largest_codebook=privacy.largest_codebook,
+        fresh_per_row=privacy.codebook_per_row,
+    )
+
+
+def planning_scaling(study: Study) -> Scaling:
+    """Give the public constants that choices rest on, without any table.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+
+    Returns
+    -------
+    Scaling
+        Of the public reference; without any information where the study scales with private
+        statistics.
+
+    Raises
+    ------
+    StudyError
+        If there is no such reference.
+    """
+    columns = study_columns(study)
+    if study.reference.scaling == "public_reference":
+        return named_reference(study).scaling_for(columns)
+    d = len(columns)
+    return Scaling(columns, np.zeros(d), np.ones(d), "private", "not known yet", (False,) * d)
 
 
 def label_policies(study: Study) -> tuple[LabelPolicy, ...]:

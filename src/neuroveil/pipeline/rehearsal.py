@@ -15,7 +15,8 @@ from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.promise import named_reference, protect_settings
 from neuroveil.pipeline.release import check_delta
 from neuroveil.pipeline.settings import find_roster, study_columns
-from neuroveil.privacy import make_mechanism, rehearse
+from neuroveil.privacy import rehearse
+from neuroveil.privacy.plan import plan_rows
 from neuroveil.report import rehearsal_report
 from neuroveil.simulate import simulate_rows
 from neuroveil.study import Study
@@ -77,14 +78,14 @@ def rehearse_release(
         )])  # fmt: skip
     n_patients = find_roster(study).n_patients
     check_delta(study, n_patients)
-    settings = protect_settings(study)
+    settings = protect_settings(study, n_patients)
     columns = study_columns(study)
     scaling = named_reference(study).scaling_for(columns)
     rows = np.asarray(simulate_rows(n_patients, scaling, _SEED))
     certificate = rehearse(scaling, settings, n_patients)
     utility = intrinsic_utility(
         rows,
-        make_mechanism(settings.spec(len(columns))),
+        plan_rows(settings, scaling, n_patients),
         scaling,
         n_draws=n_draws,
         seed=_SEED,

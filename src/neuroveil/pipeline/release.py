@@ -12,7 +12,6 @@ from neuroveil.pipeline.extract import Extraction, extract_study
 from neuroveil.pipeline.internal_files import write_extraction
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.promise import (
-    named_reference,
     protect_settings,
     study_scaling,
     with_public_categories,
@@ -93,9 +92,7 @@ def preview_release(study: Study) -> Preview:
     """
     n_patients = find_roster(study).n_patients
     check_delta(study, n_patients)
-    settings = protect_settings(study)
-    if study.reference.scaling == "public_reference":
-        named_reference(study)  # refused here rather than after hours of extraction
+    settings = protect_settings(study, n_patients)
     request = charge_request(settings, study_columns(study), n_patients)
     return Preview(request, settings, n_patients)
 
@@ -116,10 +113,11 @@ def check_delta(study: Study, n_patients: int) -> None:
         If delta exceeds min(1/n², 1e-5) without ``privacy.delta_justification``.
     """
     largest = min(1.0 / max(n_patients, 1) ** 2, 1e-5)
-    if study.privacy.row_delta > largest and study.privacy.delta_justification is None:
+    delta = study.privacy.delta_for(n_patients)
+    if delta > largest and study.privacy.delta_justification is None:
         raise StudyError([StudyMistake(
             "privacy.delta", f"at most {largest:.3g} for {n_patients} patients",
-            f"{study.privacy.row_delta:g}",
+            f"{delta:g}",
             "Make delta smaller, or write down why in privacy.delta_justification.",
         )])  # fmt: skip
 

@@ -18,6 +18,7 @@ from neuroveil.errors import CertificateError, StudyError, StudyMistake
 from neuroveil.report import public_report, statement
 from neuroveil.types.catalogue import Column, feature_spec
 from neuroveil.types.certificate import Certificate, digest
+from neuroveil.types.recording import FloatArray
 from neuroveil.types.release import Release
 
 FREE_BYTES_NEEDED = 64 << 20
@@ -112,7 +113,6 @@ def write_release(release: Release, target: Path) -> Certificate:
     draft.mkdir(parents=True)
     try:
         _write_tables(release, draft)
-        _write_text(draft / "table.json", _json_text(data_dictionary(release)))
         _write_text(draft / "STATEMENT.md", statement(release.certificate))
         _write_text(draft / "report.html", public_report(release.certificate, release.columns))
         for name in _EXAMPLES:
@@ -129,7 +129,7 @@ def write_release(release: Release, target: Path) -> Certificate:
 
 
 def data_dictionary(release: Release) -> dict[str, Any]:
-    """Describe every column of a release, in the manner of BIDS.
+    """Describe every column of the protected table, in the manner of BIDS.
 
     Centre and spread are written only where they are public constants.
 
@@ -143,43 +143,97 @@ def data_dictionary(release: Release) -> dict[str, Any]:
     dict
         For ``table.json``.
     """
-    scaling = release.scaling
-    public = scaling.fitted_on == "public"
-    columns: dict[str, Any] = {}
-    for j, column in enumerate(release.columns):
-        entry = _column_entry(column)
-        if public:
-            entry["Centre"] = float(scaling.centre[j])
-            entry["Spread"] = float(scaling.spread[j])
-            entry["OutsideReference"] = scaling.fallback[j]
-        columns[column.name] = entry
-    unprotected = set(release.certificate.value("domain.unprotected"))
-    for name, values in release.labels.items():
+    features = tuple(column.name for column in release.columns)
+    columns = (
+        _scaled_entries(release)
+        if release.coordinates == features
+        else dict.fromkeys(release.coordinates, _COMPONENT_ENTRY)
+    )
+    name = "EEG features of one cohort, one row a patient in random order, protected"
+    return _dictionary(release, name, columns)
+
+
+def estimate_dictionary(release: Release) -> dict[str, Any]:
+    """Describe every column of the estimated table.
+
+    Parameters
+    ----------
+    release : Release
+        With an estimate.
+
+    Returns
+    -------
+    dict
+        For ``table_estimated.json``.
+    """
+    columns = {}
+    for name, entry in _scaled_entries(release).items():
+        kept = {key: entry[key] for key in ("Centre", "Spread", "OutsideReference")}
         columns[name] = {
+            "Description": f"Estimate of {entry['FeatureLabel']}, made from the protected table "
+            "by public rules; shrunk towards the public centre where noise is large",
+            "Units": entry["UnscaledUnits"],
+            "Transform": entry["Transform"],
+            **kept,
+        }
+    name = "Estimated EEG features of one cohort, in the row order of the protected table"
+    return _dictionary(release, name, columns)
+
+
+_COMPONENT_ENTRY = {
+    "Description": "Coordinate of the scaled row along a public component (see "
+    "public_inputs.json), the whole row clipped, protected",
+    "Units": "1",
+}
+
+
+def _dictionary(release: Release, name: str, columns: dict[str, Any]) -> dict[str, Any]:
+    scaling = release.scaling
+    described = {**columns, **_label_entries(release)}
+    return {
+        "Name": name,
+        "NumberOfRows": release.values.shape[0],
+        "NumberOfColumns": len(described),
+        "Reference": scaling.name if scaling.fitted_on == "public" else None,
+        "Columns": described,
+        "NeuroveilChainDigest": release.certificate.chain_digest,
+    }
+
+
+def _label_entries(release: Release) -> dict[str, Any]:
+    unprotected = set(release.certificate.value("domain.unprotected"))
+    return {
+        name: {
             "Description": "Label as recorded, NOT protected"
             if name in unprotected
             else "Label after randomised response: each value may be untrue",
             "Levels": sorted(set(values)),
         }
-    n_rows, n_features = release.values.shape
-    return {
-        "Name": "EEG features of one cohort, one row a patient in random order, with noise",
-        "NumberOfRows": n_rows,
-        "NumberOfColumns": n_features + len(release.labels),
-        "Reference": scaling.name if public else None,
-        "Columns": columns,
-        "NeuroveilChainDigest": release.certificate.chain_digest,
+        for name, values in release.labels.items()
     }
+
+
+def _scaled_entries(release: Release) -> dict[str, Any]:
+    """Feature columns on the scaled axis."""
+    scaling, columns = release.scaling, {}
+    for j, column in enumerate(release.columns):
+        entry = _column_entry(column)
+        if scaling.fitted_on == "public":
+            entry["Centre"] = float(scaling.centre[j])
+            entry["Spread"] = float(scaling.spread[j])
+            entry["OutsideReference"] = scaling.fallback[j]
+        columns[column.name] = entry
+    return columns
 
 
 def _column_entry(column: Column) -> dict[str, Any]:
     spec = feature_spec(column.feature)
-    value = f"log10 of {spec.label} in {spec.unit}" if spec.scale == "log10" else (
-        f"{spec.label} in {spec.unit}"
-    )  # fmt: skip
+    label = f"{spec.label} at {column.channel}"
+    value = f"log10 of {label}" if spec.scale == "log10" else label
     return {
-        "Description": f"{value} at {column.channel}, centred and divided by its spread, "
-        "the whole row clipped, with noise",
+        "Description": f"{value}, centred and divided by its spread, the whole row clipped, "
+        "protected",
+        "FeatureLabel": label,
         "Units": "1",
         "UnscaledUnits": spec.unit,
         "Transform": spec.scale,
@@ -187,14 +241,35 @@ def _column_entry(column: Column) -> dict[str, Any]:
 
 
 def _write_tables(release: Release, folder: Path) -> None:
+    _write_table(folder / "table", release.coordinates, release.values, release.labels)
+    _write_text(folder / "table.json", _json_text(data_dictionary(release)))
+    if release.messages is not None:
+        lines = [
+            f"{seed.hex()},{number}\n"
+            for seed, number in zip(
+                release.messages.seeds, release.messages.numbers.tolist(), strict=True
+            )
+        ]
+        _write_text(folder / "messages.csv", "".join(["seed,number\n", *lines]))
+    if release.estimate is not None:
+        names = tuple(column.name for column in release.columns)
+        values = release.estimate.values
+        _write_table(folder / "table_estimated", names, values, release.labels)
+        _write_text(folder / "table_estimated.json", _json_text(estimate_dictionary(release)))
+        _write_text(folder / "public_inputs.json", _json_text(dict(release.estimate.public_inputs)))
+
+
+def _write_table(
+    stem: Path, names: tuple[str, ...], values: FloatArray, labels: dict[str, tuple[str, ...]]
+) -> None:
     import pandas as pd
 
-    frame = pd.DataFrame(release.values, columns=[column.name for column in release.columns])
-    for name, values in release.labels.items():
-        frame[name] = values
-    frame.to_parquet(folder / "table.parquet", index=False)
+    frame = pd.DataFrame(values, columns=list(names))
+    for name, label_values in labels.items():
+        frame[name] = label_values
+    frame.to_parquet(stem.with_suffix(".parquet"), index=False)
     # The default float format is the shortest text that reads back as the same double.
-    frame.to_csv(folder / "table.csv", index=False, lineterminator="\n")
+    frame.to_csv(stem.with_suffix(".csv"), index=False, lineterminator="\n")
 
 
 def _json_text(document: object) -> str:

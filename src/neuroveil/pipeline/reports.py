@@ -16,7 +16,8 @@ from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.promise import protect_settings, study_scaling
 from neuroveil.pipeline.release import Released
 from neuroveil.pipeline.settings import study_columns
-from neuroveil.privacy import ProtectSettings, make_mechanism, scale_rows
+from neuroveil.privacy import ProtectSettings, scale_rows
+from neuroveil.privacy.plan import plan_rows
 from neuroveil.report import internal_report, public_report
 from neuroveil.study import Study
 from neuroveil.types.catalogue import Column, column_from_name
@@ -56,10 +57,9 @@ def measure_utility(
     UtilityResult
         Means with 95 % intervals.
     """
-    mechanism = make_mechanism(settings.spec(table.n_features))
     return intrinsic_utility(
         scale_rows(table, scaling),
-        mechanism,
+        plan_rows(settings, scaling, table.n_patients),
         scaling,
         n_draws=n_draws,
         seed=_EVALUATION_SEED,
@@ -163,7 +163,7 @@ def render_internal_report(
             "Name the study file of this release.",
         )  # fmt: skip
     extraction = extract_study(study, n_workers, progress)
-    settings = protect_settings(_with_promise_of(certificate, study))
+    settings = protect_settings(_with_promise_of(certificate, study), extraction.table.n_patients)
     scaling = study_scaling(study, extraction.table)
     utility = measure_utility(extraction.table, scaling, settings, n_draws, progress)
     return internal_report(certificate, columns, utility, summarise(extraction))
@@ -192,7 +192,9 @@ def read_release(release: Path) -> tuple[Certificate, tuple[Column, ...]]:
     folder = release if release.is_dir() else release.parent
     file = folder / "certificate.json" if release.is_dir() else release
     certificate = certificate_from_json(_read_json(file, "certificate"))
-    dictionary = _read_json(folder / "table.json", "data dictionary")
+    estimated = folder / "table_estimated.json"
+    described = estimated if estimated.exists() else folder / "table.json"
+    dictionary = _read_json(described, "data dictionary")
     names = dictionary.get("Columns") if isinstance(dictionary, dict) else None
     columns = [column_from_name(name) for name in names or ()]
     return certificate, tuple(column for column in columns if column is not None)
@@ -226,8 +228,12 @@ def summarise(extraction: Extraction) -> ExtractionSummary:
 
 
 def _with_promise_of(certificate: Certificate, study: Study) -> Study:
-    """Measure at the epsilon that was released, also where --epsilon overrode the study."""
+    """Measure what was released, also where --epsilon overrode the study."""
+    projection = certificate.value("preprocessing.projection")
     promise = {
+        "projection": "none" if projection is None else "public_pca",
+        "components": "auto" if projection is None else projection["params"]["components"],
+        "trust_model": certificate.value("model.trust"),
         "epsilon": certificate.value("guarantee.epsilon_rows"),
         "delta": certificate.value("guarantee.delta"),
         "mechanism": certificate.value("mechanism.name"),

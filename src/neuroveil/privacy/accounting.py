@@ -21,7 +21,7 @@ from neuroveil.errors import ChainError
 from neuroveil.privacy.bounds import Relation, adjacency_factor
 from neuroveil.privacy.validate import check_delta, check_positive
 
-Family = Literal["gaussian", "laplace"]
+Family = Literal["gaussian", "laplace", "two_valued"]
 
 _GRID_STEPS = 1e-4
 _CHECKED_EPSILONS = (1e-3, 50.0)
@@ -35,17 +35,17 @@ class Event:
 
     Parameters
     ----------
-    family : {"gaussian", "laplace"}
-        Family of the noise.
-    noise_multiplier : float
+    family : {"gaussian", "laplace", "two_valued"}
+        Family of the noise; ``two_valued`` for k-closest codewords, which add none.
+    noise_multiplier : float, optional
         ``noise_std / sensitivity``, with the sensitivity in the norm that the mechanism
-        consumes (no unit).
+        consumes (no unit); none without noise.
     releases : int
         How many times.
     """
 
     family: Family
-    noise_multiplier: float
+    noise_multiplier: float | None
     releases: int = 1
 
 
@@ -126,9 +126,7 @@ def zcdp_rho(events: Sequence[Event]) -> float:
         ``rho``, the sum of sensitivity^2 / (2 sigma^2). Holds for discrete Gaussian noise
         as it stands (Canonne, Kamath and Steinke 2020, Theorem 14).
     """
-    for event in events:
-        _check_gaussian(event)
-    return math.fsum(event.releases / (2 * event.noise_multiplier**2) for event in events)
+    return math.fsum(event.releases / (2 * _multiplier(event, "gaussian") ** 2) for event in events)
 
 
 def epsilon_by_zcdp(
@@ -209,7 +207,7 @@ class CrossCheck:
         return asdict(self)
 
 
-def cross_check(event: Event, epsilon: float, delta: float) -> CrossCheck:
+def cross_check(event: Event, epsilon: float, delta: float) -> CrossCheck | None:
     """Ask dp-accounting for the epsilon of one row mechanism under replace-one.
 
     Parameters
@@ -226,14 +224,17 @@ def cross_check(event: Event, epsilon: float, delta: float) -> CrossCheck:
     -------
     CrossCheck
         Epsilon from the privacy loss distribution: for Gaussian noise of the whole row, for
-        Laplace noise of one coordinate that takes the whole L1 sensitivity.
+        Laplace noise of one coordinate that takes the whole L1 sensitivity. Nothing for
+        k-closest codewords, whose two probabilities are compared exactly.
     """
+    if event.family == "two_valued":
+        return None
     low, high = _CHECKED_EPSILONS
     method, rho, found = "dp-accounting, privacy loss distribution", None, None
     reachable = low <= epsilon <= high
     if event.family == "laplace":
         delta = SMALLEST_CHECKED_DELTA
-        found = _pld_laplace(event.noise_multiplier) if reachable else None
+        found = _pld_laplace(_multiplier(event, "laplace")) if reachable else None
     else:
         rho = zcdp_rho((event,))
         if reachable and delta >= SMALLEST_CHECKED_DELTA:
@@ -271,8 +272,7 @@ def _pld_laplace(noise_multiplier: float) -> float:
 
 def _library_multiplier(event: Event, relation: Relation) -> float:
     """Give z = noise_std / clip_norm, which dp-accounting's documentation speaks of."""
-    _check_gaussian(event)
-    return event.noise_multiplier * adjacency_factor(relation)
+    return _multiplier(event, "gaussian") * adjacency_factor(relation)
 
 
 def _library_relation(relation: Relation) -> Any:
@@ -289,10 +289,11 @@ def _gaussian_event(multiplier: float) -> Any:
     return GaussianDpEvent(multiplier)
 
 
-def _check_gaussian(event: Event) -> None:
-    check_positive(event.noise_multiplier, "accountant.events.noise_multiplier")
-    if event.family != "gaussian":
+def _multiplier(event: Event, family: Family) -> float:
+    """Give the noise multiplier of an event of the right family."""
+    if event.family != family or event.noise_multiplier is None:
         raise ChainError(
-            "accountant.events", "Gaussian events", f"a {event.family} event",
-            "Add up the epsilons of mechanisms with a pure guarantee.",
+            "accountant.events", f"{family} events with a noise multiplier",
+            f"a {event.family} event", "Add up the epsilons of mechanisms with a pure guarantee.",
         )  # fmt: skip
+    return check_positive(event.noise_multiplier, "accountant.events.noise_multiplier")

@@ -13,13 +13,15 @@ from neuroveil.errors import ChainError
 from neuroveil.privacy.bounds import IntArray
 from neuroveil.privacy.chain import ChainInputs, build_certificate
 from neuroveil.privacy.labels import check_labels, randomise
-from neuroveil.privacy.mechanisms.registry import make_mechanism
+from neuroveil.privacy.plan import RowPlan, check_coverage, plan_rows
+from neuroveil.privacy.postprocessing import take_steps
 from neuroveil.privacy.randomness import RandomSource, permutation
 from neuroveil.privacy.sampling import SystemRandomness
 from neuroveil.privacy.scaling import scale_rows
 from neuroveil.privacy.settings import ProtectSettings, charge_request
 from neuroveil.types.charge import Charge
-from neuroveil.types.release import Release
+from neuroveil.types.recording import FloatArray
+from neuroveil.types.release import Estimate, Release
 from neuroveil.types.scaling import Scaling
 from neuroveil.types.table import FeatureTable
 
@@ -43,6 +45,8 @@ def check_release(table: FeatureTable, scaling: Scaling, settings: ProtectSettin
         acknowledged, or constants or labels do not fit the table.
     """
     charge_request(settings, table.columns, table.n_patients)
+    if settings.projection is not None:
+        check_coverage(scaling)
     if scaling.fitted_on == "private" and not settings.acknowledge_private_statistics:
         raise ChainError(
             "preprocessing.scaling", "public constants, or an acknowledgement",
@@ -58,9 +62,9 @@ def protect(
 ) -> Release:
     """Release a feature table under subject-level differential privacy.
 
-    Rows are scaled, clipped, put on an integer grid and given exact integer noise from the
-    operating system's generator, which takes no seed. They come out in random order, with
-    their labels, without identifiers.
+    Rows are scaled, projected where the study asks for it, clipped, put on an integer grid and
+    randomised exactly, by the operating system's generator, which takes no seed. They come out
+    in random order, with their labels, without identifiers.
 
     Parameters
     ----------
@@ -78,7 +82,8 @@ def protect(
     Returns
     -------
     Release
-        Protected values of shape (n_patients, n_features) with their certificate.
+        Protected values of shape (n_patients, m) with their certificate, and what public rules
+        make of them.
 
     Raises
     ------
@@ -88,24 +93,37 @@ def protect(
         If the charge has been used, or was made for something else.
     """
     check_release(table, scaling, settings)
-    mechanism = make_mechanism(settings.spec(table.n_features))
-    rows_int = mechanism.bound(scale_rows(table, scaling))
     source = SystemRandomness()
+    plan = plan_rows(settings, scaling, table.n_patients).renewed(source)
+    rows_int = plan.bound(scale_rows(table, scaling))
     certificate = build_certificate(
-        ChainInputs(settings, mechanism, scaling, table.n_patients, source.facts, charge)
+        ChainInputs(settings, plan, scaling, table.n_patients, plan.sampler(source), charge)
     )
     _ = certificate.chain_digest  # what could not be written is refused before the spend
     charge.consume(charge_request(settings, table.columns, table.n_patients))
-    values = mechanism.apply(rows_int, mechanism.draw(table.n_patients, source))
+    draws = plan.mechanism.draw(table.n_patients, source)
+    messages = plan.messages(rows_int, draws)
+    values = plan.mechanism.apply(rows_int, draws)
     order = permutation(table.n_patients, source)
+    values = np.ascontiguousarray(values[order])
     return Release(
         columns=table.columns,
-        values=np.ascontiguousarray(values[order]),
+        values=values,
         labels=_protect_labels(table, settings, order, source),
         scaling=scaling,
         certificate=certificate,
         charge=charge,
+        messages=None if messages is None else messages.reordered(order),
+        estimate=_estimate(plan, table, values),
     )
+
+
+def _estimate(plan: RowPlan, table: FeatureTable, values: FloatArray) -> Estimate | None:
+    """What public rules make of the released values; nothing private enters."""
+    inputs = plan.public_inputs(tuple(column.name for column in table.columns))
+    if inputs is None:
+        return None
+    return Estimate(take_steps(plan.steps, values), inputs)
 
 
 def _protect_labels(

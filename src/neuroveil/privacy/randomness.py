@@ -49,7 +49,12 @@ class RandomSource(Protocol):
 
     @property
     def facts(self) -> SamplerFacts:
-        """What a certificate says about this source."""
+        """What a certificate says about noise from this source."""
+        ...
+
+    @property
+    def uniform_facts(self) -> SamplerFacts:
+        """What a certificate says about uniform choices from this source."""
         ...
 
     def discrete_gaussian(self, scale: float, shape: Shape) -> IntArray:
@@ -118,6 +123,11 @@ class SimulationRandomness:
     def facts(self) -> SamplerFacts:
         """What a certificate says about this source."""
         return SamplerFacts("numpy", version("numpy"), False, "seeded_generator", True)
+
+    @property
+    def uniform_facts(self) -> SamplerFacts:
+        """The same: everything comes from one generator."""
+        return self.facts
 
     def discrete_gaussian(self, scale: float, shape: Shape) -> IntArray:
         """Draw a rounded continuous Gaussian, close to the discrete one at large scales.

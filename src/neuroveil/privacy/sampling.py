@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib.metadata import version
+from platform import python_version
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,13 @@ class SystemRandomness:
 
     @property
     def facts(self) -> SamplerFacts:
-        """What a certificate says about this source."""
+        """What a certificate says about noise from this source."""
         return SamplerFacts("opendp", version("opendp"), True, "operating_system", False)
+
+    @property
+    def uniform_facts(self) -> SamplerFacts:
+        """What a certificate says about uniform choices: Python's ``secrets`` makes them."""
+        return SamplerFacts("python", python_version(), True, "operating_system", False)
 
     def discrete_gaussian(self, scale: float, shape: Shape) -> IntArray:
         """Draw P(k) proportional to exp(-k^2 / (2 scale^2)) on the integers.

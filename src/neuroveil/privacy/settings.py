@@ -5,20 +5,68 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from neuroveil.errors import ChainError
 from neuroveil.privacy.bounds import Norm
 from neuroveil.privacy.composition import row_event
 from neuroveil.privacy.exact import exact
 from neuroveil.privacy.labels import LabelPolicy
-from neuroveil.privacy.mechanisms.contract import MechanismSpec
-from neuroveil.privacy.mechanisms.registry import make_mechanism
-from neuroveil.privacy.validate import check_dimension
+from neuroveil.privacy.mechanisms.contract import CodebookOptions, MechanismSpec
+from neuroveil.privacy.plan import row_mechanism
+from neuroveil.privacy.validate import check_delta_for, check_dimension
 from neuroveil.types.budget import AccountingEvent
 from neuroveil.types.catalogue import Column
 from neuroveil.types.certificate import canonical_json, digest
 from neuroveil.types.charge import ChargeRequest
+
+TrustModel = Literal["local", "shuffled"]
+
+SET_BY_STUDY = "set by the study"
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Projection of scaled rows on a public basis, before they are bounded.
+
+    Parameters
+    ----------
+    components : int
+        Number m of public principal components that are kept.
+    rule : str
+        How that number was chosen, in words, from public information only.
+
+    Raises
+    ------
+    ChainError
+        If there is no component.
+    """
+
+    components: int
+    rule: str = SET_BY_STUDY
+
+    def __post_init__(self) -> None:
+        check_dimension(self.components, "privacy.components")
+
+
+@dataclass(frozen=True)
+class Postprocessing:
+    """What is made of released values by public rules, at no cost.
+
+    Parameters
+    ----------
+    shrinkage : {"wiener", "james_stein", "none"}
+        Wiener needs a public covariance, and is left out where there is none.
+    inverse_scaling : bool
+        Whether an estimate in feature units is written beside the protected table; always
+        so for projected rows.
+    clamp : float, optional
+        Largest absolute value of the estimate on the scaled axis, in public spreads.
+    """
+
+    shrinkage: Literal["wiener", "james_stein", "none"] = "wiener"
+    inverse_scaling: bool = True
+    clamp: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +94,18 @@ class ProtectSettings:
         Version by package, of what prepared the table.
     commit : str, optional
         Source revision.
+    trust_model : {"local", "shuffled"}
+        ``"shuffled"``: epsilon and delta hold towards everybody but the one who shuffles.
+    projection : Projection, optional
+        On the public basis of the reference; none for rows as they are.
+    postprocessing : Postprocessing
+        Public estimates beside the protected table.
+    codebook : CodebookOptions
+        For privunit.
+    choice : str
+        Who chose the mechanism and why, from public information only.
+    delta_justification : str, optional
+        Why delta is larger than min(1/n^2, 1e-5), in words.
     """
 
     mechanism: str
@@ -58,6 +118,12 @@ class ProtectSettings:
     preprocessing: Mapping[str, Any] = field(default_factory=dict)
     software_versions: Mapping[str, str] = field(default_factory=dict)
     commit: str | None = None
+    trust_model: TrustModel = "local"
+    projection: Projection | None = None
+    postprocessing: Postprocessing = field(default=Postprocessing())
+    codebook: CodebookOptions = field(default=CodebookOptions())
+    choice: str = SET_BY_STUDY
+    delta_justification: str | None = None
 
     def spec(self, dimension: int) -> MechanismSpec:
         """Give the specification of the row mechanism.
@@ -65,16 +131,31 @@ class ProtectSettings:
         Parameters
         ----------
         dimension : int
-            Number of released columns.
+            Number d of feature columns.
 
         Returns
         -------
         MechanismSpec
-            For :func:`~neuroveil.privacy.mechanisms.registry.make_mechanism`.
+            For :func:`~neuroveil.privacy.mechanisms.registry.make_mechanism`, for as many
+            coordinates as are kept. In the shuffled model epsilon and delta are those of the
+            batch, see :func:`~neuroveil.privacy.plan.row_mechanism`.
+
+        Raises
+        ------
+        ChainError
+            If more components are asked for than there are columns.
         """
+        if self.projection is not None:
+            if self.projection.components > dimension:
+                raise ChainError(
+                    "privacy.components", f"at most {dimension}, the number of columns",
+                    f"{self.projection.components}", "Keep fewer components.",
+                )  # fmt: skip
+            dimension = self.projection.components
         return MechanismSpec(
-            self.mechanism, self.epsilon, self.delta, self.clip_norm, self.norm, dimension
-        )
+            self.mechanism, self.epsilon, self.delta, self.clip_norm, self.norm, dimension,
+            self.codebook,
+        )  # fmt: skip
 
     @property
     def charged_labels(self) -> tuple[LabelPolicy, ...]:
@@ -135,18 +216,23 @@ def charge_request(
     Raises
     ------
     ChainError
-        If the mechanism cannot be calibrated, or does not support its epsilon.
+        If the mechanism cannot be calibrated, or does not support its epsilon, or delta is
+        large for the roster and nobody says why.
     """
     check_dimension(n_patients, "adjacency.n_roster")
-    mechanism = make_mechanism(settings.spec(len(columns)))
+    check_delta_for(n_patients, settings.delta, settings.delta_justification)
+    mechanism, shuffled = row_mechanism(settings, len(columns), n_patients)
     guarantee = mechanism.guarantee
     if settings.mechanism == "paper_laplace" or not guarantee.holds:
         raise ChainError(
             "privacy.mechanism", "a mechanism that supports its epsilon",
             f"{settings.mechanism}, whose noise supports epsilon = "
             f"{guarantee.epsilon_supported:.4g} instead of {guarantee.epsilon:g}",
-            "Release with gaussian or laplace; this one can only be simulated.",
+            "Release with privunit, gaussian or laplace; this one can only be simulated.",
         )  # fmt: skip
+    rows = row_event(mechanism)
+    if shuffled is not None:
+        rows = AccountingEvent(settings.mechanism, exact(settings.epsilon), exact(settings.delta))
     labels = [
         AccountingEvent(policy.policy, exact(policy.epsilon), Fraction(0))
         for policy in settings.charged_labels
@@ -158,5 +244,5 @@ def charge_request(
         n_patients=n_patients,
         dimension=len(columns),
         columns_digest=columns_digest(columns),
-        events=(row_event(mechanism), *labels),
+        events=(rows, *labels),
     )

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from neuroveil.privacy.chain import ChainInputs, build_certificate
-from neuroveil.privacy.mechanisms.registry import make_mechanism
+from neuroveil.privacy.plan import plan_rows
+from neuroveil.privacy.postprocessing import take_steps
 from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.privacy.scaling import scale_rows
 from neuroveil.privacy.settings import ProtectSettings
@@ -42,9 +43,9 @@ def rehearse(scaling: Scaling, settings: ProtectSettings, n_patients: int) -> Ce
     ChainError
         If the mechanism cannot be calibrated.
     """
-    mechanism = make_mechanism(settings.spec(len(scaling.columns)))
-    sampler = SimulationRandomness(0).facts
-    return build_certificate(ChainInputs(settings, mechanism, scaling, n_patients, sampler, None))
+    plan = plan_rows(settings, scaling, n_patients)
+    sampler = plan.sampler(SimulationRandomness(0))
+    return build_certificate(ChainInputs(settings, plan, scaling, n_patients, sampler, None))
 
 
 def simulate(
@@ -75,8 +76,9 @@ def simulate(
     Yields
     ------
     Simulation
-        One draw: noisy and clipped values of shape (n_patients, n_features) in the order of
-        the table, and a certificate without guarantee.
+        One draw: randomised and clipped values of shape (n_patients, m) in the order of the
+        table, the estimate that a release would hold, and a certificate without guarantee.
+        Every draw has its own codebook, where the mechanism has one.
 
     Raises
     ------
@@ -84,11 +86,13 @@ def simulate(
         If the mechanism cannot be calibrated, or the constants do not fit the table.
     """
     check_dimension(n_draws, "n_draws")
-    mechanism = make_mechanism(settings.spec(table.n_features))
-    rows_int = mechanism.bound(scale_rows(table, scaling))
+    plan = plan_rows(settings, scaling, table.n_patients)
+    rows_int = plan.bound(scale_rows(table, scaling))
     source = SimulationRandomness(seed)
     certificate = rehearse(scaling, settings, table.n_patients)
-    clipped = mechanism.to_scaled(rows_int)
+    clipped = plan.mechanism.to_scaled(rows_int)
     for _ in range(n_draws):
-        draws = mechanism.draw(table.n_patients, source)
-        yield Simulation(mechanism.apply(rows_int, draws), clipped, certificate)
+        mechanism = plan.mechanism.renewed(source)
+        values = mechanism.apply(rows_int, mechanism.draw(table.n_patients, source))
+        estimated = take_steps(plan.steps, values) if plan.steps else None
+        yield Simulation(values, clipped, certificate, estimated)

@@ -73,9 +73,55 @@ def check_delta(value: float, where: str = "privacy.delta") -> float:
     if not _is_number(value) or not SMALLEST_DELTA <= value < 1:
         raise ChainError(
             where, f"a probability of at least {SMALLEST_DELTA:g} and below 1", f"{value!r}",
-            "Choose a delta well below 1/n; for delta = 0 use the laplace mechanism.",
+            "Choose a delta well below 1/n; for delta = 0 use privunit or laplace.",
         )  # fmt: skip
     return float(value)
+
+
+def largest_delta(n_patients: int) -> float:
+    """Give the largest delta that needs no justification: min(1/n^2, 1e-5).
+
+    Parameters
+    ----------
+    n_patients : int
+        Roster size.
+
+    Returns
+    -------
+    float
+        A probability.
+    """
+    return min(1.0 / n_patients**2, 1e-5)
+
+
+def check_delta_for(n_patients: int, delta: float, justification: str | None) -> None:
+    """Refuse a delta that is large for a roster, unless it is justified in words.
+
+    Parameters
+    ----------
+    n_patients : int
+        Roster size.
+    delta : float
+        Delta of the release.
+    justification : str, optional
+        Why it may be larger than :func:`largest_delta`.
+
+    Raises
+    ------
+    ChainError
+        If it is not a probability, or too large and nobody says why.
+    """
+    if not _is_number(delta) or not 0 <= delta < 1:
+        raise ChainError(
+            "privacy.delta", "a probability below 1", f"{delta!r}",
+            "Choose a delta well below 1/n.",
+        )  # fmt: skip
+    limit = largest_delta(n_patients)
+    if delta > limit and not (justification or "").strip():
+        raise ChainError(
+            "privacy.delta", f"at most {limit:.3g} for {n_patients} patients", f"{delta:g}",
+            "Make delta smaller, or write down why in privacy.delta_justification.",
+        )  # fmt: skip
 
 
 def check_positive(value: float, where: str) -> float:

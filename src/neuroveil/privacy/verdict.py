@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from neuroveil.privacy.mechanisms.contract import RowGuarantee
 from neuroveil.privacy.randomness import SamplerFacts
@@ -49,30 +50,48 @@ def blocking_reasons(
     return tuple(reasons)
 
 
-def verdict(
-    epsilon: float, delta: float, reasons: Sequence[str], unprotected: Sequence[str]
-) -> str:
-    """Say what a chain amounts to in one sentence.
+@dataclass(frozen=True)
+class Promised:
+    """What a whole release promises.
 
     Parameters
     ----------
     epsilon, delta : float
         Claim for the whole release.
+    trust_model : str
+        Towards whom it holds.
+    unprotected : tuple of str
+        Label columns that are released as they are.
+    """
+
+    epsilon: float
+    delta: float
+    trust_model: str
+    unprotected: tuple[str, ...]
+
+
+def verdict(promised: Promised, reasons: Sequence[str]) -> str:
+    """Say what a chain amounts to in one sentence.
+
+    Parameters
+    ----------
+    promised : Promised
+        What the release promises.
     reasons : sequence of str
         Broken links.
-    unprotected : sequence of str
-        Label columns that are released as they are.
 
     Returns
     -------
     str
         Plain English.
     """
-    claim = f"epsilon = {_plain(epsilon)}, delta = {_plain(delta)}"
+    claim = f"epsilon = {_plain(promised.epsilon)}, delta = {_plain(promised.delta)}"
     if reasons:
         return f"Not differentially private at {claim}. {'; '.join(reasons)}."
-    covered = f"Differentially private for every patient: {claim}."
-    return f"{covered} Not covered: {', '.join(unprotected)}." if unprotected else covered
+    given = ", given a trusted shuffler" if promised.trust_model == "shuffled" else ""
+    covered = f"Differentially private for every patient{given}: {claim}."
+    names = ", ".join(promised.unprotected)
+    return f"{covered} Not covered: {names}." if names else covered
 
 
 def _plain(value: float) -> str:

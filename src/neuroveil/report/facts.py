@@ -84,10 +84,57 @@ class Facts:
         return value.get(key) if isinstance(value, dict) else None
 
     @property
+    def is_shuffled(self) -> bool:
+        """Whether the promise leaves out whoever shuffles the rows."""
+        return bool(self.get("model.trust") == "shuffled")
+
+    @property
+    def has_codewords(self) -> bool:
+        """Whether rows are replaced by codewords instead of getting noise."""
+        return bool(self.get("mechanism.name") == "privunit")
+
+    @property
     def epsilon_promised(self) -> float | None:
-        """What the noise has to support: epsilon of the rows, and no more than the total."""
-        stated = [self.figure(f"guarantee.{name}") for name in ("epsilon_rows", "epsilon")]
+        """What the mechanism has to support for a row on its own.
+
+        Without a shuffler that is epsilon of the rows, and no more than the total.
+        """
+        names = ["mechanism.epsilon"]
+        if not self.is_shuffled:
+            names += ["guarantee.epsilon_rows", "guarantee.epsilon"]
+        stated = [self.figure(name) for name in names]
         return min((value for value in stated if value is not None), default=None)
+
+    @property
+    def close_chance(self) -> float | None:
+        """Chance of one of the close codewords, where rows are replaced by codewords."""
+        numerator, slash, denominator = str(self.get("mechanism.top_probability")).partition("/")
+        if not slash or not (numerator.isdecimal() and denominator.isdecimal()):
+            return None
+        # A chance below 1 that rounds to 1 is still no certainty.
+        return min(1 - 1e-9, int(numerator) / int(denominator)) if int(denominator) else None
+
+    @property
+    def coordinates(self) -> float | None:
+        """Number of values that stand for a row in the protected table."""
+        stated = self.figure("bound.dimension")
+        return self.figure("domain.dimension") if stated is None else stated
+
+    @property
+    def cell_error(self) -> float | None:
+        """How far a value of the protected table is off (root mean square, no unit)."""
+        if not self.has_codewords:
+            return self.figure("mechanism.noise_std")
+        rmse = self.part("utility.predicted", "rmse")
+        return float(rmse) if isinstance(rmse, int | float) else None
+
+    @property
+    def correlation(self) -> float | None:
+        """Predicted correlation of the best public reading of the table with true values."""
+        stated = [
+            self.part(name, "correlation") for name in ("utility.predicted", "utility.estimate")
+        ]
+        return max((float(v) for v in stated if isinstance(v, int | float)), default=None)
 
     @property
     def scaling_is_private(self) -> bool:
@@ -202,7 +249,7 @@ def _sensitivity(facts: Facts) -> str | None:
         return None
     needed = factor * cap
     if (facts.get("sensitivity.norm"), facts.get("bound.norm")) == ("l1", "l2"):
-        needed *= math.sqrt(facts.figure("domain.dimension") or 1)
+        needed *= math.sqrt(facts.coordinates or 1)
     if stated >= needed * (1 - _TOLERANCE):
         return None
     return f"The cap allows a change of {number(needed)}, not {number(stated)}."
@@ -221,9 +268,20 @@ def _noise(facts: Facts) -> str | None:
         return (
             f"Too little: this noise supports ε = {number(supported, 4)}, not {number(promised)}."
         )
+    excess = _excess(facts)
+    if excess is not None:
+        return excess
     if facts.get("sampler.seeded") is True:
         return "Drawn from a seed: whoever knows the seed can take the noise off again."
     return None
+
+
+def _excess(facts: Facts) -> str | None:
+    """What shuffling fails to hide, by the certificate's own figures."""
+    bound, delta = facts.figure("amplification.delta_bound"), facts.figure("guarantee.delta")
+    if not facts.is_shuffled or (bound is not None and delta is not None and bound <= delta):
+        return None
+    return "Shuffling is not shown to hide enough for the stated ε and δ."
 
 
 _CONTRADICTIONS: dict[str, Callable[[Facts], str | None]] = {

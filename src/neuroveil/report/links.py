@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neuroveil.report.facts import Facts, broken_links
-from neuroveil.report.text import norm, number
+from neuroveil.report.text import norm, number, percent
 
 _COMPARED = {
     "replace_one": "replace one patient",
@@ -15,6 +15,7 @@ NOISE_NAMES = {
     "gaussian": "Gaussian",
     "laplace": "Laplace",
     "paper_laplace": "Laplace (as published)",
+    "privunit": "codewords",
 }
 """Kinds of noise for a reader, by the mechanism's name."""
 
@@ -111,6 +112,16 @@ def _scaling(facts: Facts) -> Words:
         "Every column is centred and scaled with public constants that were fixed beforehand; "
         "no statistic of these patients enters, so this step reveals nothing."
     )
+    components = facts.part("preprocessing.projection", "params")
+    if isinstance(components, dict):
+        parts = components.get("components")
+        kept = "largest public component, a fixed sum" if parts == 1 else (
+            f"{number(parts)} largest public components, fixed sums"
+        )  # fmt: skip
+        sentence += (
+            f" Each row is then described by its {kept} of its columns known beforehand; the "
+            f"rest of the row is left out."
+        )
     return title, "public constants", "reveals nothing", sentence
 
 
@@ -125,14 +136,26 @@ def _bound(facts: Facts) -> Words:
 
 def _dimension(facts: Facts) -> Words:
     columns = number(facts.get("domain.dimension"))
+    kept = number(facts.coordinates)
     sentence = (
         f"A row has {columns} columns, because the study lists them. Under Laplace noise every "
-        f"further column makes the same ε dearer; under Gaussian noise the total error grows."
+        f"further column makes the same ε dearer; under Gaussian noise and with codewords the "
+        f"total error grows."
     )
+    if kept != columns:
+        several = "" if kept == "1" else "s"
+        sentence += f" The protected table keeps {kept} public component{several} of each row."
+        return "Length of a row", f"{kept} component{several}", f"of {columns} columns", sentence
     return "Length of a row", f"{columns} columns", "listed by the study", sentence
 
 
 def _sensitivity(facts: Facts) -> Words:
+    if facts.has_codewords:
+        sentence = (
+            "The proof needs no such amount. However far two rows are apart, a codeword has one "
+            "of the same two chances from either."
+        )
+        return "Largest possible change", "not needed", "two chances only", sentence
     value, in_norm = number(facts.get("sensitivity.value")), norm(facts.get("sensitivity.norm"))
     factor, cap = number(facts.get("adjacency.factor")), number(facts.get("bound.clip_norm"))
     detail = f"{factor} × {cap}, in {in_norm}"
@@ -152,6 +175,8 @@ def _sensitivity(facts: Facts) -> Words:
 
 
 def _mechanism(facts: Facts) -> Words:
+    if facts.has_codewords:
+        return _codewords(facts)
     name = str(facts.get("mechanism.name") or "not stated")
     kind, in_norm = NOISE_NAMES.get(name, name), norm(facts.get("mechanism.consumes_norm"))
     library = facts.get("sampler.library")
@@ -164,7 +189,30 @@ def _mechanism(facts: Facts) -> Words:
     return "Kind of noise", kind, f"needs Δ in {in_norm}", sentence
 
 
+def _codewords(facts: Facts) -> Words:
+    size, top = (number(facts.get(f"mechanism.codebook_{name}")) for name in ("size", "top"))
+    chance = "not stated" if facts.close_chance is None else percent(facts.close_chance)
+    sentence = (
+        f"No noise is added. Each row is replaced by one of {size} public codewords, which are "
+        f"random directions drawn before any row was looked at: with a chance of {chance} one "
+        f"of the {top} that are closest to the row, otherwise any of the others. Which one it "
+        f"is, is drawn exactly, in whole numbers."
+    )
+    return "Kind of noise", "public codewords", f"{size}, of which {top} close", sentence
+
+
+def _odds(facts: Facts) -> Words:
+    promised, error = number(facts.epsilon_promised), number(facts.cell_error, 4)
+    sentence = (
+        f"A codeword is at most e to the power of {promised} times as likely from one row as from "
+        f"any other. Read as values, codewords are off by {error} in each cell (root mean square)."
+    )
+    return "Amount of noise", f"odds e^{promised}", f"error {error} a cell", sentence
+
+
 def _noise(facts: Facts) -> Words:
+    if facts.has_codewords:
+        return _odds(facts)
     scale = facts.get("mechanism.noise_scale")
     symbol = "σ" if facts.get("mechanism.name") == "gaussian" else "b"
     std = number(facts.get("mechanism.noise_std"), 4)
@@ -185,6 +233,13 @@ def _noise(facts: Facts) -> Words:
 def _guarantee(facts: Facts) -> Words:
     epsilon, delta = number(facts.get("guarantee.epsilon")), number(facts.get("guarantee.delta"))
     sentence = f"From all of this together follows ε = {epsilon} with δ = {delta}."
+    if facts.is_shuffled:
+        batch, alone = number(facts.get("amplification.batch")), number(facts.epsilon_promised)
+        sentence = (
+            f"A row on its own has ε = {alone}. {batch} of them are released in random order, so "
+            f"each hides among the others: towards everybody who does not know the order before "
+            f"shuffling this makes ε = {epsilon} with δ = {delta}."
+        )
     if not facts.certificate.formal_guarantee or broken_links(facts):
         sentence = (
             f"From this chain the stated ε = {epsilon} with δ = {delta} does not follow, "

@@ -156,21 +156,21 @@ def _common_parts(
 
 
 def _key_figures(facts: Facts) -> list[tuple[str, str]]:
-    correlation = facts.part("utility.predicted", "correlation")
+    error = "error in a cell" if facts.has_codewords else "noise in a cell (std)"
     return [
         ("ε, the promise", number(facts.get("guarantee.epsilon"))),
         ("δ, the slack", number(facts.get("guarantee.delta"))),
         ("patients", number(facts.get("domain.n"))),
         ("columns", number(facts.get("domain.dimension"))),
-        ("noise in a cell (std)", number(facts.get("mechanism.noise_std"), 4)),
-        ("correlation kept", number(correlation, 2)),
+        (error, number(facts.cell_error, 4)),
+        ("correlation kept", number(facts.correlation, 2)),
     ]
 
 
 def _signal_chart(facts: Facts) -> str | None:
     from neuroveil.report.charts import signal_and_noise
 
-    typical, noise_std = typical_cell(facts), facts.figure("mechanism.noise_std")
+    typical, noise_std = typical_cell(facts), facts.cell_error
     if typical is None or noise_std is None or noise_std <= 0:
         return None
     return signal_and_noise(typical, noise_std)

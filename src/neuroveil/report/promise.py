@@ -79,8 +79,11 @@ def promise(certificate: Certificate) -> Promise:
         return _no_promise(facts, broken)
     if not certificate.formal_guarantee or broken:
         return _no_promise(facts, broken)
+    towards = (
+        "To everybody but whoever shuffled its rows, seeing" if facts.is_shuffled else "Seeing"
+    )
     headline = (
-        f"Seeing this table changes the odds between any two guesses about one patient's row "
+        f"{towards} this table changes the odds between any two guesses about one patient's row "
         f"by at most a factor of {factor(epsilon)} (ε = {number(epsilon)})"
         f"{_exception(delta)}."
     )
@@ -161,6 +164,12 @@ def trust(facts: Facts) -> tuple[str, ...]:
             "The trust model is local: each row gets its noise on its own, where the "
             "recordings are. Nobody who receives the table has to be trusted."
         )
+    elif facts.is_shuffled:
+        sentences.append(
+            "The trust model is shuffled: each row is randomised on its own, and then all rows "
+            "are put in random order. Whoever does that is trusted; towards that person each row "
+            f"has the weaker promise ε = {number(facts.epsilon_promised)}."
+        )
     elif facts.get("model.trust") is not None:
         sentences.append(f"The trust model is: {facts.get('model.trust')}.")
     if facts.get("model.who_is_trusted") is not None:
@@ -191,13 +200,18 @@ def cost(facts: Facts) -> tuple[str, ...]:
         Sentences; the first one is the judgement.
     """
     sentences = [_judgement(facts)]
-    std, typical = facts.figure("mechanism.noise_std"), typical_cell(facts)
+    std, typical = facts.cell_error, typical_cell(facts)
     if std is not None and typical:
         at_most = "at most " if facts.get("bound.norm") == "l1" else ""
+        error = (
+            f"A value of the protected table is off by {number(std, 4)}"
+            if facts.has_codewords
+            else f"The noise in each cell has a standard deviation of {number(std, 4)}"
+        )
         sentences.append(
             f"In a row that fills its cap, cells have a typical size of {at_most}"
-            f"{number(typical, 3)} (root mean square, without unit). The noise in each cell has "
-            f"a standard deviation of {number(std, 4)}, {_times(std / typical)}."
+            f"{number(typical, 3)} (root mean square, without unit). {error}, "
+            f"{_times(std / typical)}."
         )
     correlation = facts.part("utility.predicted", "correlation")
     snr_db = facts.part("utility.predicted", "snr_db")
@@ -207,6 +221,14 @@ def cost(facts: Facts) -> tuple[str, ...]:
             f"{number(correlation, 2)} (1 would be perfect, 0 is none), and the predicted "
             f"signal-to-noise ratio is {snr_db:.1f} dB. Both are upper ends: rows shorter than "
             f"the cap keep less."
+        )
+    estimated = facts.part("utility.estimate", "correlation")
+    if isinstance(estimated, int | float):
+        sentences.append(
+            f"The file table_estimated.csv holds an estimate in the features' own units that "
+            f"public rules make of the protected table. Over people like those of the public "
+            f"reference it is predicted to correlate {number(estimated, 2)} with true values. "
+            f"Where noise is large it stays close to the public centre."
         )
     return tuple(sentences)
 
@@ -226,8 +248,8 @@ def _judgement(facts: Facts) -> str:
             "procedures; for science at this ε, ask for averages over many patients, released "
             "under differential privacy."
         )
-    correlation = facts.part("utility.predicted", "correlation")
-    if isinstance(correlation, int | float) and correlation < 0.3:
+    correlation = facts.correlation
+    if correlation is not None and correlation < 0.3:
         return (
             "A single row remains mostly noise: do not read anything into one patient's row. "
             "Only patterns shared by many patients can be recovered from it."
@@ -252,7 +274,7 @@ def typical_cell(facts: Facts) -> float | None:
         Clip norm over the square root of the dimension, without unit. Under an L1 cap this
         is an upper bound.
     """
-    cap, dimension = facts.figure("bound.clip_norm"), facts.figure("domain.dimension")
+    cap, dimension = facts.figure("bound.clip_norm"), facts.coordinates
     if cap is None or cap <= 0 or dimension is None or dimension < 1:
         return None
     return cap / math.sqrt(dimension)

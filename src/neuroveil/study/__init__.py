@@ -5,6 +5,7 @@ from neuroveil.study.model import OutputSettings, Study
 from neuroveil.study.promise import (
     BudgetSettings,
     LabelSettings,
+    PostprocessingSettings,
     PrivacySettings,
     ProvenanceSettings,
     ReferenceSettings,
@@ -25,6 +26,7 @@ __all__ = [
     "LabelSettings",
     "MontageSettings",
     "OutputSettings",
+    "PostprocessingSettings",
     "PrivacySettings",
     "ProvenanceSettings",
     "ReferenceSettings",

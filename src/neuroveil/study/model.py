@@ -10,6 +10,7 @@ from pydantic import Field, Strict
 from neuroveil.errors import StudyMistake
 from neuroveil.study.promise import (
     LabelSettings,
+    PostprocessingSettings,
     PrivacySettings,
     ProvenanceSettings,
     ReferenceSettings,
@@ -58,6 +59,7 @@ class Study(Section):
     features: FeatureSettings = FeatureSettings()
     reference: ReferenceSettings = ReferenceSettings()
     privacy: PrivacySettings = PrivacySettings()
+    postprocessing: PostprocessingSettings = PostprocessingSettings()
     labels: Annotated[tuple[LabelSettings, ...], Strict(False)] = ()
     provenance: ProvenanceSettings | None = None
     output: OutputSettings = OutputSettings()
@@ -72,13 +74,28 @@ class Study(Section):
         list of StudyMistake
             Empty where the study is consistent.
         """
+        found = []
         columns = [label.column for label in self.labels]
-        if len(set(columns)) == len(columns):
-            return []
-        return [StudyMistake(
-            "labels", "each column once", "a column that stands twice",
-            "A label that is released twice is spent twice: keep one block a column.",
-        )]  # fmt: skip
+        if len(set(columns)) < len(columns):
+            found.append(StudyMistake(
+                "labels", "each column once", "a column that stands twice",
+                "A label that is released twice is spent twice: keep one block a column.",
+            ))  # fmt: skip
+        released = [label for label in self.labels if label.policy != "left_out"]
+        if self.privacy.trust_model == "shuffled" and released:
+            found.append(StudyMistake(
+                "labels", "none, since privacy.trust_model = 'shuffled'", f"{len(released)}",
+                "A label beside a row shrinks the batch that it hides in to its own group: leave "
+                "labels out, or set trust_model = 'local'.",
+            ))  # fmt: skip
+        private = self.reference.scaling == "private_statistics"
+        if private and self.privacy.projection == "public_pca":
+            found.append(StudyMistake(
+                "privacy.projection", "'none' or 'auto', since reference.scaling = "
+                "'private_statistics'", "'public_pca'",
+                "A public basis goes with public constants: set scaling = 'public_reference'.",
+            ))  # fmt: skip
+        return found
 
     def path(self, relative: str) -> Path:
         """Resolve a path of the study file.

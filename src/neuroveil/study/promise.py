@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import Strict
+from pydantic import Field, Strict
 
 from neuroveil.errors import StudyMistake
 from neuroveil.study.section import Delta, Names, PositiveFloat, Section, Text
+
+_PURE = ("privunit", "laplace", "paper_laplace")
 
 
 class ReferenceSettings(Section):
@@ -48,23 +50,39 @@ class PrivacySettings(Section):
 
     unit: Literal["patient"] = "patient"
     adjacency: Literal["replace_one"] = "replace_one"
-    trust_model: Literal["local"] = "local"
+    trust_model: Literal["local", "shuffled"] = "local"
     epsilon: PositiveFloat | None = None
     delta: Delta | None = None
     delta_justification: Text | None = None
-    mechanism: Literal["gaussian", "laplace", "paper_laplace"] = "gaussian"
+    mechanism: Literal["auto", "privunit", "gaussian", "laplace", "paper_laplace"] = "gaussian"
     norm: Literal["l2", "l1"] = "l2"
     clip_norm: PositiveFloat = 2.0
+    projection: Literal["auto", "public_pca", "none"] = "none"
+    components: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    largest_codebook: Annotated[int, Field(ge=1 << 12, le=1 << 30)] | None = None
+    codebook_per_row: bool = False
     ledger: str = "ledger.sqlite"
     study: Text | None = None
     budget: BudgetSettings | None = None
 
-    @property
-    def row_delta(self) -> float:
-        """Delta of the row release: as set, else 1e-5 for gaussian and 0 for laplace."""
+    def delta_for(self, n_patients: int) -> float:
+        """Give the delta that a release may spend.
+
+        Parameters
+        ----------
+        n_patients : int
+            Roster size.
+
+        Returns
+        -------
+        float
+            As set, else min(1/n², 1e-5) where the mechanism or the trust model needs one and
+            0 for a pure guarantee.
+        """
         if self.delta is not None:
             return self.delta
-        return 1e-5 if self.mechanism == "gaussian" else 0.0
+        pure = self.trust_model == "local" and self.mechanism in _PURE
+        return 0.0 if pure else min(1.0 / max(n_patients, 1) ** 2, 1e-5)
 
     def mistakes(self) -> list[StudyMistake]:
         """List violated rules that involve more than one field.
@@ -74,23 +92,57 @@ class PrivacySettings(Section):
         list of StudyMistake
             Empty where the section is consistent.
         """
-        found = []
-        if self.mechanism == "gaussian" and self.delta == 0:
-            found.append(StudyMistake(
-                "privacy.delta", "more than 0 for the gaussian mechanism", "0",
-                "Set delta = 1e-5, or use mechanism = 'laplace' for pure epsilon.",
-            ))  # fmt: skip
-        if self.mechanism != "gaussian" and self.delta not in (None, 0):
-            found.append(StudyMistake(
-                "privacy.delta", f"0 for {self.mechanism}", "more than 0",
-                "Leave delta out: this mechanism's claim is pure epsilon.",
-            ))  # fmt: skip
-        if self.mechanism != "laplace" and self.norm == "l1":
+        found = [*self._delta_mistakes(), *self._shuffling_mistakes()]
+        if self.mechanism not in ("laplace", "auto") and self.norm == "l1":
             found.append(StudyMistake(
                 "privacy.norm", f"'l2' for {self.mechanism}", "'l1'",
                 "Only laplace works with a direct L1 clip.",
             ))  # fmt: skip
+        if self.projection == "public_pca" and self.norm == "l1":
+            found.append(StudyMistake(
+                "privacy.norm", "'l2' for projected rows", "'l1'",
+                "Public components are bounded in L2: set norm = 'l2' or projection = 'none'.",
+            ))  # fmt: skip
+        if self.projection == "none" and self.components != "auto":
+            found.append(StudyMistake(
+                "privacy.components", "nothing, since projection = 'none'", f"{self.components}",
+                "Set projection = 'public_pca', or leave components out.",
+            ))  # fmt: skip
         return found
+
+    def _delta_mistakes(self) -> list[StudyMistake]:
+        needs = self.mechanism == "gaussian" or self.trust_model == "shuffled"
+        if needs and self.delta == 0:
+            which = "shuffling" if self.trust_model == "shuffled" else "the gaussian mechanism"
+            return [StudyMistake(
+                "privacy.delta", f"more than 0 for {which}", "0",
+                "Leave delta out, or use mechanism = 'privunit' in the local model for pure "
+                "epsilon.",
+            )]  # fmt: skip
+        pure = self.trust_model == "local" and self.mechanism in _PURE
+        if pure and self.delta not in (None, 0):
+            return [StudyMistake(
+                "privacy.delta", f"0 for {self.mechanism}", "more than 0",
+                "Leave delta out: this mechanism's claim is pure epsilon.",
+            )]  # fmt: skip
+        return []
+
+    def _shuffling_mistakes(self) -> list[StudyMistake]:
+        if self.trust_model != "shuffled" or self.mechanism in ("auto", "privunit"):
+            return []
+        return [StudyMistake(
+            "privacy.mechanism", "'privunit' or 'auto', since trust_model = 'shuffled'",
+            f"{self.mechanism!r}",
+            "Shuffling is accounted for with privunit: name it, or set trust_model = 'local'.",
+        )]  # fmt: skip
+
+
+class PostprocessingSettings(Section):
+    """What public rules make of the released table, at no cost."""
+
+    shrinkage: Literal["wiener", "james_stein", "none"] = "wiener"
+    feature_units: bool = True
+    clamp: PositiveFloat | None = None
 
 
 class LabelSettings(Section):

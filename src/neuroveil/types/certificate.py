@@ -13,14 +13,14 @@ from neuroveil.errors import CertificateError
 Status = Literal["proven", "measured", "assumed"]
 
 SCHEMA = "neuroveil-certificate"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 LINKS: tuple[str, ...] = (
     "unit", "adjacency", "domain", "preprocessing", "bound", "sensitivity", "mechanism",
-    "sampler", "guarantee", "accountant", "composition", "model", "postprocessing", "utility",
-    "software",
+    "aggregates", "sampler", "guarantee", "amplification", "accountant", "composition", "model",
+    "postprocessing", "utility", "software",
 )  # fmt: skip
-"""The links of the chain, in the order of the derivation."""
+"""The links of the chain, in the order of the derivation; a link without facts is left out."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Certificate:
     release : mapping of str to str
         Digest of every file of the release folder by file name; empty until written.
     previous_hash : str, optional
-        Digest of the certificate that this one follows.
+        Digest of the certificate that this one follows, see :attr:`whole_digest`.
     signature : mapping of str to str, optional
         ``algorithm``, ``public_key`` and ``value``, see :mod:`neuroveil.keys`.
     """
@@ -174,6 +174,11 @@ class Certificate:
         document = self.to_json()
         del document["signature"]
         return canonical_json(document)
+
+    @property
+    def whole_digest(self) -> str:
+        """Digest over all of it, signature included; the next certificate repeats it."""
+        return digest(canonical_json(self.to_json()))
 
     @property
     def chain_digest(self) -> str:

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from neuroveil.errors import ChainError
 from neuroveil.types.catalogue import Column
 from neuroveil.types.certificate import Certificate
 from neuroveil.types.charge import Charge
+from neuroveil.types.codewords import Messages
 from neuroveil.types.recording import FloatArray
 from neuroveil.types.scaling import Scaling
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    """What public rules make of released values. It costs nothing: anybody can repeat it.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_patients, n_features)
+        Features in their columns' units, in the order of the released rows.
+    public_inputs : mapping
+        Public constants that the rules use, as plain data.
+    """
+
+    values: FloatArray
+    public_inputs: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,9 +40,10 @@ class Release:
     Parameters
     ----------
     columns : tuple of Column
-        What each column is.
-    values : ndarray of float64, shape (n_patients, n_features)
-        Protected values on the scaled axis (no unit), multiples of the noise grid.
+        The feature columns that the release is about.
+    values : ndarray of float64, shape (n_patients, m)
+        What the mechanism gave, on the scaled axis (no unit): multiples of the noise grid or
+        decoded codewords; in the feature columns, or in public components.
     labels : dict of str to tuple of str
         Label columns that were protected, or that the study leaves unprotected on purpose.
     scaling : Scaling
@@ -33,6 +53,10 @@ class Release:
         The chain.
     charge : Charge
         The spend that paid for it; must have been consumed.
+    messages : Messages, optional
+        Which codeword each row is, for mechanisms that release codewords.
+    estimate : Estimate, optional
+        What public rules make of the values.
 
     Raises
     ------
@@ -46,6 +70,8 @@ class Release:
     scaling: Scaling
     certificate: Certificate
     charge: Charge = field(repr=False)
+    messages: Messages | None = None
+    estimate: Estimate | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.charge, Charge) or not self.charge.is_consumed:
@@ -53,11 +79,23 @@ class Release:
                 "release", "a charge that was spent on it", "none",
                 "Make releases with neuroveil.privacy.protect.",
             )  # fmt: skip
-        if self.values.shape != (self.charge.request.n_patients, len(self.columns)):
+        request, m = self.charge.request, self.certificate.value("bound.dimension")
+        shapes = [self.values.shape, (request.n_patients, len(self.columns))]
+        if self.estimate is not None:
+            shapes.append(self.estimate.values.shape)
+        fits = shapes[0] == (request.n_patients, m) and len({*shapes[1:]}) == 1
+        if not fits or request.dimension != len(self.columns):
             raise ChainError(
                 "release", "the shape that was charged for", f"shape {self.values.shape}",
                 "Make releases with neuroveil.privacy.protect.",
             )  # fmt: skip
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the columns of the protected table: features, or public components."""
+        if self.certificate.value("preprocessing.projection") is None:
+            return tuple(column.name for column in self.columns)
+        return tuple(f"component_{number}" for number in range(1, self.values.shape[1] + 1))
 
     def __repr__(self) -> str:
         n, d = self.values.shape
@@ -70,17 +108,20 @@ class Simulation:
 
     Parameters
     ----------
-    values : ndarray of float64, shape (n_patients, n_features)
-        Noisy scaled values, in the order of the input rows.
-    clipped : ndarray of float64, shape (n_patients, n_features)
-        What the noise was added to.
+    values : ndarray of float64, shape (n_patients, m)
+        What the mechanism gave, in the order of the input rows.
+    clipped : ndarray of float64, shape (n_patients, m)
+        What was randomised.
     certificate : Certificate
         The chain, with ``formal_guarantee`` false and the reason.
+    estimated : ndarray of float64, shape (n_patients, n_features), optional
+        What public rules make of the values, in the columns' units.
     """
 
     values: FloatArray
     clipped: FloatArray
     certificate: Certificate
+    estimated: FloatArray | None = None
 
     def __repr__(self) -> str:
         n, d = self.values.shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from neuroveil.ledger import Ledger
 from neuroveil.privacy import LabelPolicy, ProtectSettings, charge_request
+from neuroveil.privacy.settings import Projection
 from neuroveil.types.catalogue import FEATURE_NAMES, Column, columns_for
 from neuroveil.types.charge import Charge
 from neuroveil.types.scaling import Scaling
@@ -79,6 +81,26 @@ def gaussian() -> ProtectSettings:
 @pytest.fixture
 def laplace() -> ProtectSettings:
     return ProtectSettings("laplace", 1.0, 0.0, 2.0)
+
+
+@pytest.fixture
+def correlated(scaling: Scaling) -> Scaling:
+    """Public constants with a covariance: what two columns share falls with their distance."""
+    places = np.arange(len(scaling.columns))
+    return replace(scaling, covariance=0.8 ** np.abs(places[:, None] - places))
+
+
+@pytest.fixture
+def privunit() -> ProtectSettings:
+    return ProtectSettings("privunit", 5.0, 0.0, 2.0)
+
+
+@pytest.fixture
+def shuffled() -> ProtectSettings:
+    """Four public components of codewords, shuffled together."""
+    return ProtectSettings(
+        "privunit", 2.0, 1e-5, 2.0, trust_model="shuffled", projection=Projection(4)
+    )
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ def make(name: str, epsilon: float = 1.0, norm: str = "l2", d: int = 363) -> Row
 
 
 def test_names() -> None:
-    assert MECHANISM_NAMES == ("gaussian", "laplace", "paper_laplace")
-    with pytest.raises(ChainError, match="gaussian or laplace or paper_laplace"):
-        make("privunit")
+    assert MECHANISM_NAMES == ("gaussian", "laplace", "paper_laplace", "privunit")
+    with pytest.raises(ChainError, match="gaussian or laplace or paper_laplace or privunit"):
+        make("staircase")
 
 
 @pytest.mark.parametrize("name", ["gaussian", "paper_laplace"])

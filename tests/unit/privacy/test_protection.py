@@ -64,7 +64,7 @@ def test_released_values_are_the_clipped_rows_plus_noise_of_the_stated_scale(
 
     33,000 cells; a relative error of 2.5 % of the standard deviation is 6.4 standard errors.
     """
-    settings = ProtectSettings("gaussian", 1000.0, 1e-5, 2.0,
+    settings = ProtectSettings("gaussian", 1000.0, 1e-6, 2.0,
                                labels=(LabelPolicy("diagnosis", "unprotected"),))  # fmt: skip
     table = make_table(1000)
     release = protect(table, scaling, settings, pay(settings, table))
@@ -264,7 +264,7 @@ def test_a_thousand_patients_take_less_than_half_a_minute(
     from neuroveil.types.catalogue import FEATURE_NAMES, columns_for
 
     columns = columns_for(tuple(f"E{number}" for number in range(33)), FEATURE_NAMES)
-    table, settings = make_table(1000, columns), ProtectSettings("gaussian", 1.0, 1e-5, 2.0)
+    table, settings = make_table(1000, columns), ProtectSettings("gaussian", 1.0, 1e-6, 2.0)
     charge = pay(settings, table)
     start = time.perf_counter()
     release = protect(table, make_scaling(columns), settings, charge)

@@ -49,7 +49,7 @@ def test_every_mechanism_can_be_simulated(name: str, table, scaling) -> None:
 @pytest.mark.parametrize("name", ["gaussian", "laplace"])
 def test_simulated_values_match_released_values(name: str, make_table, scaling, pay) -> None:
     """Two-sample Kolmogorov-Smirnov test on 13,200 cells. False alarms: 1e-7."""
-    settings = ProtectSettings(name, 2.0, 1e-5 if name == "gaussian" else 0.0, 2.0)
+    settings = ProtectSettings(name, 2.0, 1e-6 if name == "gaussian" else 0.0, 2.0)
     table = make_table(400)
     release = protect(table, scaling, settings, pay(settings, table))
     (simulation,) = simulate(table, scaling, settings, seed=11)

@@ -60,7 +60,8 @@ def _outlook(release: dict[str, object]) -> str:
         text += f" spend epsilon = {spends['epsilon']:g}, delta = {spends['delta']:g}"
         if isinstance(left, dict):
             text += f" of epsilon = {left['epsilon']:g}, delta = {left['delta']:g} left"
+    choice = f" {release['choice']}" if "choice" in release else ""
     if "refused" in release:
         joint = "; it would" if isinstance(spends, dict) else ""
-        return f"{text}{joint} be refused: {release['refused']}"
-    return text + "."
+        return f"{text}{joint} be refused: {release['refused']}{choice}"
+    return f"{text}.{choice}"

@@ -72,7 +72,8 @@ def _dry_run(face: Face, settings: Study) -> int:
         document,
         f"{preview.request.n_patients} patients x {preview.request.dimension} columns by "
         f"{preview.request.mechanism}: would spend epsilon = {document['epsilon']:g}, "
-        f"delta = {document['delta']:g} ({left}). Nothing was read or spent.",
+        f"delta = {document['delta']:g} ({left}). Nothing was read or spent.\n"
+        f"{document['choice']}",
     )
     return 0
 
@@ -83,6 +84,8 @@ def _preview_document(preview: Preview) -> dict[str, Any]:
         "n_patients": request.n_patients,
         "dimension": request.dimension,
         "mechanism": request.mechanism,
+        "choice": preview.settings.choice,
+        "trust_model": preview.settings.trust_model,
         "epsilon": float(request.epsilon),
         "delta": float(request.delta),
         "spent": False,

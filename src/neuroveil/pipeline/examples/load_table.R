@@ -7,10 +7,16 @@ certificate <- fromJSON("certificate.json", simplifyVector = FALSE)
 cat(certificate$verdict, "\n")
 cat(nrow(table), "rows in random order,", ncol(table), "columns\n")
 
-noise <- certificate$chain$mechanism$noise_std$value
-cat("Every value carries noise of standard deviation", noise, "\n")
+error <- certificate$chain$utility$predicted$value$rmse
+cat("Every value is off by", error, "(root mean square)\n")
 
 # Means over many rows average the noise out; single rows at a small epsilon do not.
 numbers <- table[sapply(table, is.numeric)]
 print(head(colMeans(numbers)))
-cat("Standard error of each mean from noise:", noise / sqrt(nrow(table)), "\n")
+cat("Error of each mean:", error / sqrt(nrow(table)), "\n")
+
+# Where there is one, the estimate in feature units was made from the table by public rules.
+if (file.exists("table_estimated.csv")) {
+  estimated <- read.csv("table_estimated.csv", check.names = FALSE)
+  print(summary(estimated[[1]]))
+}

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from neuroveil.privacy.bounds import IntArray
 from neuroveil.privacy.codebook.design import CodebookDesign
 from neuroveil.privacy.codebook.vectors import Codebook
+from neuroveil.types.codewords import Messages
 from neuroveil.types.recording import FloatArray
 
-
-@dataclass(frozen=True, eq=False)
-class Messages:
-    """What is published of each row: a codebook's seed and the number of a codeword.
-
-    Parameters
-    ----------
-    numbers : ndarray of int64, shape (n_patients,)
-        Numbers of codewords, from 0.
-    seeds : tuple of bytes
-        Seed of each row's codebook; all equal where the table shares one codebook.
-    """
-
-    numbers: IntArray
-    seeds: tuple[bytes, ...]
+__all__ = ["Messages", "decode", "pick"]
 
 
 def pick(close: IntArray, is_close: IntArray, rank: IntArray) -> IntArray:

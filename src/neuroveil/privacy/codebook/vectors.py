@@ -26,7 +26,9 @@ from neuroveil.types.recording import FloatArray
 SEED_BYTES = 16
 """Length of a codebook's seed; two releases share a seed with probability 2^-128."""
 
-_LABEL = b"neuroveil codebook 1"
+GENERATOR = "neuroveil codebook 1"
+"""Name of the rule that makes codewords; ``docs/certificate.md`` spells it out."""
+
 _QUANTILES = 1 << 16
 _QUANTILE_SCALE = 1 << 10
 _WORDS_A_COUNTER = 16  # one step of Philox4x64 has 256 bits
@@ -142,7 +144,7 @@ class Codebook:
 
     @property
     def _key(self) -> int:
-        digest = hashlib.sha256(_LABEL + self.seed).digest()
+        digest = hashlib.sha256(GENERATOR.encode() + self.seed).digest()
         return int.from_bytes(digest[:16], "little")
 
 

@@ -140,6 +140,21 @@ class AdditiveMechanism(ABC):
         family: Family = "gaussian" if self.distribution == "discrete_gaussian" else "laplace"
         return Event(family, self.noise_std / self.sensitivity)
 
+    def renewed(self, source: RandomSource) -> AdditiveMechanism:
+        """Give the mechanism itself: it has no public randomness.
+
+        Parameters
+        ----------
+        source : RandomSource
+            Not used.
+
+        Returns
+        -------
+        AdditiveMechanism
+            The same object.
+        """
+        return self
+
     def facts(self) -> Mapping[str, Mapping[str, Fact]]:
         """Links ``bound``, ``sensitivity``, ``mechanism`` and this part of ``guarantee``.
 
@@ -149,7 +164,7 @@ class AdditiveMechanism(ABC):
             Facts by link and name.
         """
         return {
-            "bound": links.bound_link(self),
+            "bound": links.bound_link(self.spec, self.grid_log2),
             "sensitivity": links.sensitivity_link(self),
             "mechanism": links.mechanism_link(self, self.scale_fact),
             "guarantee": links.guarantee_link(self.guarantee, self.slack),

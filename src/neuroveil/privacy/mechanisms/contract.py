@@ -9,15 +9,33 @@ neighbouring table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from neuroveil.privacy.accounting import Event
 from neuroveil.privacy.bounds import IntArray, Norm
+from neuroveil.privacy.codebook.design import DEFAULT_BUDGET
 from neuroveil.privacy.prediction import Utility
 from neuroveil.privacy.randomness import RandomSource, SamplerFacts
 from neuroveil.types.certificate import Fact
 from neuroveil.types.recording import FloatArray
+
+
+@dataclass(frozen=True)
+class CodebookOptions:
+    """Public wishes about codebooks.
+
+    Parameters
+    ----------
+    largest : int
+        Largest number of codewords; time grows with it.
+    fresh_per_row : bool
+        Whether every row has a codebook of its own, which removes the bias of a single one
+        and takes longer.
+    """
+
+    largest: int = DEFAULT_BUDGET
+    fresh_per_row: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,8 @@ class MechanismSpec:
         Norm that is clipped.
     dimension : int
         Number of columns.
+    codebook : CodebookOptions
+        For mechanisms that have one.
     """
 
     name: str
@@ -46,6 +66,7 @@ class MechanismSpec:
     clip_norm: float
     norm: Norm
     dimension: int
+    codebook: CodebookOptions = field(default=CodebookOptions())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,6 +130,21 @@ class RowMechanism(Protocol):
     @property
     def event(self) -> Event:
         """What an accountant sees."""
+        ...
+
+    def renewed(self, source: RandomSource) -> RowMechanism:
+        """Give the same mechanism with public randomness drawn anew, for one release.
+
+        Parameters
+        ----------
+        source : RandomSource
+            Where the randomness comes from.
+
+        Returns
+        -------
+        RowMechanism
+            The mechanism itself where it has no public randomness.
+        """
         ...
 
     def facts(self) -> Mapping[str, Mapping[str, Fact]]:

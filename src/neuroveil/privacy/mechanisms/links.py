@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from neuroveil.privacy.bounds import Norm
     from neuroveil.privacy.integer_noise import Slack
     from neuroveil.privacy.mechanisms.additive import AdditiveMechanism
-    from neuroveil.privacy.mechanisms.contract import RowGuarantee
+    from neuroveil.privacy.mechanisms.contract import MechanismSpec, RowGuarantee
 
 Link = Mapping[str, Fact]
 
@@ -25,6 +25,10 @@ _DEFINITION = "definition of the mechanism"
 _BALLE_WANG = "Balle and Wang 2018, Theorem 8"
 _DWORK = "Dwork, McSherry, Nissim and Smith 2006, Theorem 1"
 _DISCRETE = "discrete against continuous noise: Poisson summation and Jensen's inequality"
+
+VARIANT = "approximate_dp for gaussian, pure_dp for laplace, paper_laplace and privunit"
+ON_INTEGERS = "0: the proof is on integers"
+"""Formulas that mechanisms share."""
 
 _CHECKS: dict[Norm, str] = {
     "l2": "sum(m_j^2) <= (bound.clip_norm / 2^bound.grid_log2)^2 for every row, in integers",
@@ -72,27 +76,28 @@ def derived(value: Any, source: str, formula: str, *rests_on: str) -> Fact:
     return Fact(value, "proven", source, formula, rests_on)
 
 
-def bound_link(mechanism: AdditiveMechanism) -> Link:
+def bound_link(spec: MechanismSpec, grid_log2: int) -> Link:
     """State how rows are bounded.
 
     Parameters
     ----------
-    mechanism : AdditiveMechanism
-        The mechanism.
+    spec : MechanismSpec
+        The mechanism's specification.
+    grid_log2 : int
+        Binary logarithm of the grid's step.
 
     Returns
     -------
     mapping of str to Fact
         Facts of the link ``bound``.
     """
-    norm = mechanism.spec.norm
     return {
-        "norm": setting(norm),
-        "clip_norm": setting(float(mechanism.spec.clip_norm)),
+        "norm": setting(spec.norm),
+        "clip_norm": setting(float(spec.clip_norm)),
         "method": setting("scale_to_norm_then_truncate_toward_zero", _RECIPE),
-        "grid_log2": setting(mechanism.grid_log2, _RECIPE),
+        "grid_log2": setting(grid_log2, _RECIPE),
         "exact_integer_check": Fact(
-            True, "measured", _RECIPE, _CHECKS[norm],
+            True, "measured", _RECIPE, _CHECKS[spec.norm],
             ("bound.norm", "bound.clip_norm", "bound.method", "bound.grid_log2"),
         ),
     }  # fmt: skip
@@ -114,7 +119,8 @@ def sensitivity_link(mechanism: AdditiveMechanism) -> Link:
     norm = mechanism.consumes_norm
     rests_on = (
         "unit.rows_per_unit_max", "adjacency.factor", "bound.norm", "bound.clip_norm",
-        "bound.exact_integer_check", "preprocessing.scaling", "sensitivity.norm",
+        "bound.exact_integer_check", "preprocessing.scaling", "preprocessing.projection",
+        "sensitivity.norm",
     )  # fmt: skip
     if norm == mechanism.spec.norm:
         value = derived(
@@ -124,8 +130,8 @@ def sensitivity_link(mechanism: AdditiveMechanism) -> Link:
     else:
         value = derived(
             mechanism.sensitivity, "triangle inequality and Cauchy-Schwarz inequality",
-            "adjacency.factor * sqrt(domain.dimension) * bound.clip_norm",
-            *rests_on, "domain.dimension",
+            "adjacency.factor * sqrt(bound.dimension) * bound.clip_norm",
+            *rests_on, "bound.dimension",
         )  # fmt: skip
     consumed = "mechanism.consumes_norm"
     return {"norm": derived(norm, _DEFINITION, consumed, consumed), "value": value}
@@ -146,9 +152,9 @@ def gaussian_scale(sigma: float) -> Fact:
     """
     return derived(
         sigma, _BALLE_WANG,
-        "smallest sigma with delta_analytic(guarantee.epsilon_rows, sigma, sensitivity.value)"
+        "smallest sigma with delta_analytic(mechanism.epsilon, sigma, sensitivity.value)"
         " <= guarantee.delta_calibrated, rounded up",
-        "guarantee.epsilon_rows", "guarantee.delta_calibrated", "sensitivity.value",
+        "mechanism.epsilon", "guarantee.delta_calibrated", "sensitivity.value",
     )  # fmt: skip
 
 
@@ -166,8 +172,8 @@ def laplace_scale(scale: float) -> Fact:
         ``mechanism.noise_scale``.
     """
     return derived(
-        scale, _DWORK, "sensitivity.value / guarantee.epsilon_rows, rounded up",
-        "guarantee.epsilon_rows", "sensitivity.value",
+        scale, _DWORK, "sensitivity.value / mechanism.epsilon, rounded up",
+        "mechanism.epsilon", "sensitivity.value",
     )  # fmt: skip
 
 
@@ -186,8 +192,8 @@ def paper_scale(scale: float) -> Fact:
     """
     return derived(
         scale, "the paper, equation 11",
-        "adjacency.factor * bound.clip_norm / guarantee.epsilon_rows",
-        "guarantee.epsilon_rows", "adjacency.factor", "bound.clip_norm",
+        "adjacency.factor * bound.clip_norm / mechanism.epsilon",
+        "mechanism.epsilon", "adjacency.factor", "bound.clip_norm",
     )  # fmt: skip
 
 
@@ -254,7 +260,7 @@ def guarantee_link(guarantee: RowGuarantee, slack: Slack | None = None) -> Link:
     slack_fact, calibrated, supported = "guarantee.delta_slack", "guarantee.delta_calibrated", None
     if slack is None:
         left = 0.0
-        cost = derived(0.0, "the proof is on integers", "0 under pure_dp", "guarantee.variant")
+        cost = derived(0.0, "the proof is on integers", ON_INTEGERS, "mechanism.name")
         supported = derived(
             guarantee.epsilon_supported, _DWORK, f"{sensitivity} / {scale}", scale, sensitivity
         )
@@ -270,7 +276,7 @@ def guarantee_link(guarantee: RowGuarantee, slack: Slack | None = None) -> Link:
     return {
         "variant": derived(
             guarantee.variant, _DEFINITION,
-            "approximate_dp for gaussian, pure_dp for laplace and paper_laplace", "mechanism.name",
+            VARIANT, "mechanism.name",
         ),
         "delta": setting(float(guarantee.delta)),
         "epsilon_rows": setting(float(guarantee.epsilon)),
@@ -284,12 +290,10 @@ def guarantee_link(guarantee: RowGuarantee, slack: Slack | None = None) -> Link:
 
 
 def _slack(slack: Slack) -> Fact:
-    share = "domain.dimension / (24 * mechanism.integer_scale^2)"
-    rests_on = ("guarantee.epsilon_rows", "domain.dimension", "mechanism.integer_scale")
+    share = "bound.dimension / (24 * mechanism.integer_scale^2)"
+    rests_on = ("mechanism.epsilon", "bound.dimension", "mechanism.integer_scale")
     if slack.epsilon == 0:
-        return derived(
-            slack.delta, _DISCRETE, f"(1 + e^guarantee.epsilon_rows) * {share}", *rests_on
-        )
+        return derived(slack.delta, _DISCRETE, f"(1 + e^mechanism.epsilon) * {share}", *rests_on)
     return derived(
         slack.delta, f"{_DISCRETE}; Laurent and Massart 2000, Lemma 1",
         f"guarantee.delta - (e^(-{share}) * guarantee.delta - e^-99)",

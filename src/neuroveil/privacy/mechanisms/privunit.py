@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from neuroveil.errors import ChainError
+from neuroveil.privacy.accounting import Event
 from neuroveil.privacy.bounds import ClipL2, IntArray
 from neuroveil.privacy.codebook.design import (
-    DEFAULT_BUDGET,
     PROBABILITY_BITS,
     CodebookDesign,
     choose_codebook,
@@ -31,6 +31,7 @@ from neuroveil.privacy.exact import float_up
 from neuroveil.privacy.grid import quantise
 from neuroveil.privacy.mechanisms import privunit_links
 from neuroveil.privacy.mechanisms.contract import Draws, MechanismSpec, RowGuarantee
+from neuroveil.privacy.mechanisms.links import bound_link
 from neuroveil.privacy.prediction import Utility
 from neuroveil.privacy.randomness import RandomSource
 from neuroveil.types.certificate import Fact
@@ -53,8 +54,8 @@ class PrivUnit:
     design : CodebookDesign
         Sizes of the codebook, from public numbers.
     codebook_seed : bytes, optional
-        Public seed of the codebook that all rows share, drawn for this release by
-        :func:`make_privunit`. Without one, :meth:`draw` draws a fresh codebook for every row,
+        Public seed of the codebook that all rows share; a release draws its own by
+        :meth:`renewed`. Without one, :meth:`draw` draws a fresh codebook for every row,
         which removes the bias of a single codebook and takes longer.
 
     Raises
@@ -114,6 +115,28 @@ class PrivUnit:
         supported = min(self.spec.epsilon, logarithm)
         return RowGuarantee("pure_dp", self.spec.epsilon, 0.0, supported, proof)
 
+    @property
+    def event(self) -> Event:
+        """What an accountant sees: one use of a mechanism without noise."""
+        return Event("two_valued", None)
+
+    def renewed(self, source: RandomSource) -> PrivUnit:
+        """Give the same mechanism with a codebook that is drawn anew.
+
+        Parameters
+        ----------
+        source : RandomSource
+            Where the public seed comes from.
+
+        Returns
+        -------
+        PrivUnit
+            The mechanism itself where every row has a codebook of its own.
+        """
+        if self.codebook_seed is None:
+            return self
+        return replace(self, codebook_seed=draw_codebook_seed(source))
+
     def facts(self) -> Mapping[str, Mapping[str, Fact]]:
         """Links ``bound``, ``sensitivity``, ``mechanism`` and this part of ``guarantee``.
 
@@ -123,7 +146,7 @@ class PrivUnit:
             Facts by link and name.
         """
         return {
-            "bound": privunit_links.bound_link(self),
+            "bound": bound_link(self.spec, self.grid_log2),
             "sensitivity": privunit_links.sensitivity_link(),
             "mechanism": privunit_links.mechanism_link(self),
             "guarantee": privunit_links.guarantee_link(self.guarantee),
@@ -205,7 +228,9 @@ class PrivUnit:
         """
         rows = [self._draw_row(source) for _ in range(n_patients)]
         width = 2 if self.codebook_seed is not None else 6
-        return Draws(np.array(rows, dtype=np.int64).reshape(n_patients, width), source.facts)
+        return Draws(
+            np.array(rows, dtype=np.int64).reshape(n_patients, width), source.uniform_facts
+        )
 
     def apply(self, rows_int: IntArray, draws: Draws) -> FloatArray:
         """Replace bounded rows by decoded codewords.
@@ -337,33 +362,28 @@ class PrivUnit:
         return [close, rank, *(source.below(1 << _SEED_WORD_BITS) for _ in range(4))]
 
 
-def make_privunit(
-    spec: MechanismSpec, source: RandomSource, budget: int = DEFAULT_BUDGET
-) -> PrivUnit:
-    """Choose a codebook for a specification and draw its public seed.
+def make_privunit(spec: MechanismSpec) -> PrivUnit:
+    """Choose a codebook for a specification.
 
     Parameters
     ----------
     spec : MechanismSpec
         L2 clipping, ``delta = 0``.
-    source : RandomSource
-        Where the seed comes from; the operating system's generator in a release, before any
-        row is looked at.
-    budget : int
-        Largest number of codewords.
 
     Returns
     -------
     PrivUnit
-        With one codebook for the whole table.
+        With a codebook that is always the same, for planning: privacy holds for every
+        codebook, but a release draws its own by :meth:`PrivUnit.renewed`. With a codebook for
+        every row where the specification asks for that.
 
     Raises
     ------
     ChainError
         If a parameter is out of range.
     """
-    design = choose_codebook(spec.epsilon, spec.dimension, budget)
-    return PrivUnit(spec, design, draw_codebook_seed(source))
+    design = choose_codebook(spec.epsilon, spec.dimension, spec.codebook.largest)
+    return PrivUnit(spec, design, None if spec.codebook.fresh_per_row else bytes(SEED_BYTES))
 
 
 def _seed(words: list[int]) -> bytes:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from neuroveil.privacy.mechanisms.links import derived, setting
+from neuroveil.privacy.codebook.design import PROBABILITY_BITS
+from neuroveil.privacy.codebook.vectors import GENERATOR
+from neuroveil.privacy.mechanisms.links import ON_INTEGERS, VARIANT, derived, setting
 from neuroveil.types.certificate import Fact
 
 if TYPE_CHECKING:
@@ -14,38 +17,9 @@ if TYPE_CHECKING:
 
 Link = Mapping[str, Fact]
 
-PER_MESSAGE = "a fresh seed for every message, published with it"
-"""What stands in place of a seed where rows do not share a codebook."""
-
 _RECIPE = "neuroveil: k-closest codewords on the lifted sphere"
-_GENERATOR = "Philox4x64-10, normal quantiles, Hadamard sums of four"
+_SOURCE = "Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018"
 _TWO_VALUES = "a codeword has one of two probabilities from any row"
-
-
-def bound_link(mechanism: PrivUnit) -> Link:
-    """State how rows are bounded.
-
-    Parameters
-    ----------
-    mechanism : PrivUnit
-        The mechanism.
-
-    Returns
-    -------
-    mapping of str to Fact
-        Facts of the link ``bound``.
-    """
-    return {
-        "norm": setting(mechanism.spec.norm),
-        "clip_norm": setting(mechanism.spec.clip_norm),
-        "method": setting("scale_to_norm_then_truncate_toward_zero", _RECIPE),
-        "grid_log2": setting(mechanism.grid_log2, _RECIPE),
-        "exact_integer_check": Fact(
-            True, "measured", _RECIPE,
-            "sum(m_j^2) <= (bound.clip_norm / 2^bound.grid_log2)^2 for every row, in integers",
-            ("bound.norm", "bound.clip_norm", "bound.method", "bound.grid_log2"),
-        ),
-    }  # fmt: skip
 
 
 def sensitivity_link() -> Link:
@@ -59,8 +33,12 @@ def sensitivity_link() -> Link:
     consumed = "mechanism.consumes_norm"
     return {
         "norm": derived("none", "definition of the mechanism", consumed, consumed),
-        "value": derived(None, _TWO_VALUES, "no distance between rows is used", consumed),
-    }
+        "value": derived(
+            None, _TWO_VALUES, "not needed: a codeword has one of two probabilities from any row",
+            "unit.rows_per_unit_max", "preprocessing.scaling", "preprocessing.projection",
+            "sensitivity.norm",
+        ),
+    }  # fmt: skip
 
 
 def mechanism_link(mechanism: PrivUnit) -> Link:
@@ -78,30 +56,39 @@ def mechanism_link(mechanism: PrivUnit) -> Link:
     """
     design, seed = mechanism.design, mechanism.codebook_seed
     size, top, name = "mechanism.codebook_size", "mechanism.codebook_top", "mechanism.name"
+    chance, sphere = "mechanism.top_probability", "mechanism.sphere_dimension"
     return {
         "name": setting(mechanism.spec.name),
         "distribution": derived(
-            "k_closest_codeword", "Bhowmick et al. 2018", "k_closest_codeword for privunit", name
+            "k_closest_codeword", _SOURCE, "k_closest_codeword for privunit", name
         ),
-        "consumes_norm": derived(
-            "none", "definition of the mechanism", "none for privunit", name
+        "consumes_norm": derived("none", "definition of the mechanism", "none for privunit", name),
+        "sphere_dimension": derived(
+            design.sphere_dimension, _RECIPE, "bound.dimension + 1", "bound.dimension"
         ),
-        "codebook_generator": setting(_GENERATOR, _RECIPE),
+        "codebook_generator": setting(GENERATOR, _RECIPE),
+        "codebook_per_message": setting(seed is None),
         "codebook_seed": setting(
-            PER_MESSAGE if seed is None else seed.hex(), "drawn before and without the data"
+            None if seed is None else seed.hex(), "drawn before and without the data"
         ),
         "codebook_size": setting(design.size, _RECIPE),
         "codebook_top": setting(design.top, _RECIPE),
         "top_probability": derived(
-            str(design.threshold), _TWO_VALUES,
-            f"floor(2^128 e^guarantee.epsilon_rows {top} / (e^guarantee.epsilon_rows {top}"
-            f" + {size} - {top})), in units of 2^-128",
-            "guarantee.epsilon_rows", size, top,
+            f"{design.threshold}/{1 << PROBABILITY_BITS}", _TWO_VALUES,
+            f"e^mechanism.epsilon * K / (e^mechanism.epsilon * K + N - K) with K = {top} and "
+            f"N = {size}, rounded down to a multiple of 2^-{PROBABILITY_BITS}",
+            "mechanism.epsilon", size, top,
+        ),
+        "likelihood_ratio": derived(
+            _rational(design.likelihood_ratio), _TWO_VALUES,
+            f"(p / K) / ((1 - p) / (N - K)) with p = {chance}, K = {top} and N = {size}",
+            chance, size, top,
         ),
         "decoding_scale": derived(
             mechanism.decoding_scale, "moments of order statistics of the uniform sphere",
-            "bound.clip_norm / E[inner product of the released codeword and the lifted row]",
-            "bound.clip_norm", "domain.dimension", size, top, "mechanism.top_probability",
+            "bound.clip_norm / E[inner product of the released codeword and the lifted row of "
+            "norm 1]",
+            "bound.clip_norm", sphere, size, top, chance,
         ),
         "rounding": setting("down", _RECIPE),
     }  # fmt: skip
@@ -120,24 +107,23 @@ def guarantee_link(guarantee: RowGuarantee) -> Link:
     mapping of str to Fact
         Facts of the link ``guarantee``, without what labels add.
     """
-    size, top = "mechanism.codebook_size", "mechanism.codebook_top"
-    chance, slack = "mechanism.top_probability", "guarantee.delta_slack"
+    ratio, slack = "mechanism.likelihood_ratio", "guarantee.delta_slack"
     return {
         "variant": derived(
-            guarantee.variant, "definition of the mechanism", "pure_dp for privunit",
-            "mechanism.name",
+            guarantee.variant, "definition of the mechanism", VARIANT, "mechanism.name"
         ),
         "delta": setting(guarantee.delta),
         "epsilon_rows": setting(guarantee.epsilon),
         "epsilon_supported": derived(
-            guarantee.epsilon_supported, _TWO_VALUES,
-            f"ln({chance} ({size} - {top}) / ((2^128 - {chance}) {top}))", chance, size, top,
+            guarantee.epsilon_supported, _TWO_VALUES, f"ln({ratio})", ratio
         ),
-        "delta_slack": derived(
-            0.0, "the proof is on integers", "0 under pure_dp", "guarantee.variant"
-        ),
+        "delta_slack": derived(0.0, "the proof is on integers", ON_INTEGERS, "mechanism.name"),
         "delta_calibrated": derived(
             0.0, "subtraction", f"guarantee.delta - {slack}", "guarantee.delta", slack
         ),
         "proof": setting(guarantee.proof, guarantee.proof),
     }  # fmt: skip
+
+
+def _rational(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"

@@ -8,11 +8,13 @@ from neuroveil.errors import ChainError
 from neuroveil.privacy.mechanisms.contract import MechanismSpec, RowMechanism
 from neuroveil.privacy.mechanisms.gaussian import Gaussian
 from neuroveil.privacy.mechanisms.laplace import Laplace, PaperLaplace
+from neuroveil.privacy.mechanisms.privunit import make_privunit
 
 _MECHANISMS: dict[str, Callable[[MechanismSpec], RowMechanism]] = {
     "gaussian": Gaussian,
     "laplace": Laplace,
     "paper_laplace": PaperLaplace,
+    "privunit": make_privunit,
 }
 
 MECHANISM_NAMES: tuple[str, ...] = tuple(_MECHANISMS)

@@ -16,7 +16,7 @@ from neuroveil.privacy.codebook.design import CodebookDesign, best_top
 from neuroveil.privacy.codebook.messages import Messages, pick
 from neuroveil.privacy.codebook.ranking import top_mask
 from neuroveil.privacy.codebook.vectors import SEED_BYTES, Codebook
-from neuroveil.privacy.mechanisms.contract import Draws, MechanismSpec
+from neuroveil.privacy.mechanisms.contract import CodebookOptions, Draws, MechanismSpec
 from neuroveil.privacy.mechanisms.privunit import PrivUnit, make_privunit
 from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.privacy.sampling import SystemRandomness
@@ -100,9 +100,9 @@ def test_draws_are_made_without_data_and_replay(rows: FloatArray) -> None:
     )
     values = mechanism.apply(rows_int, close)
     neighbour = rows_int.copy()
-    neighbour[7] = -neighbour[7]
+    neighbour[70] = -neighbour[70]  # a long row: short ones share codewords
     changed = (mechanism.apply(neighbour, close) != values).any(axis=1)
-    assert np.flatnonzero(changed).tolist() == [7]
+    assert np.flatnonzero(changed).tolist() == [70]
 
 
 def test_rows_are_functions_of_seed_and_number_bit_by_bit(rows: FloatArray) -> None:
@@ -207,8 +207,12 @@ def test_rows_that_share_a_codebook_are_ranked_by_its_seed_alone(rows: FloatArra
 
 def test_a_release_draws_a_fresh_seed_each_time() -> None:
     spec = MechanismSpec("privunit", 1.0, 0.0, 2.0, "l2", 20)
-    seeds = {make_privunit(spec, SystemRandomness()).codebook_seed for _ in range(5)}
-    assert len(seeds) == 5
+    mechanism = make_privunit(spec)
+    seeds = {mechanism.renewed(SystemRandomness()).codebook_seed for _ in range(5)}
+    assert len(seeds | {mechanism.codebook_seed}) == 6
+    assert make_privunit(spec).codebook_seed == mechanism.codebook_seed
+    fresh = make_privunit(replace(spec, codebook=CodebookOptions(fresh_per_row=True)))
+    assert fresh.renewed(SystemRandomness()).codebook_seed is None
 
 
 def test_the_lifted_row_has_the_length_of_the_clip(rows: FloatArray) -> None:
@@ -233,14 +237,19 @@ def test_facts_state_the_codebook_and_the_chance() -> None:
     assert set(facts) == {"bound", "sensitivity", "mechanism", "guarantee"}
     stated = facts["mechanism"]
     assert stated["codebook_seed"].value == SEED.hex()
-    assert int(stated["top_probability"].value) == mechanism.design.threshold
+    chance = Fraction(mechanism.design.threshold, 1 << 128)
+    assert Fraction(stated["top_probability"].value) == chance
+    assert stated["top_probability"].value.endswith(f"/{1 << 128}")
+    assert Fraction(stated["likelihood_ratio"].value) == mechanism.design.likelihood_ratio
     assert (stated["codebook_size"].value, stated["codebook_top"].value) == (
         mechanism.design.size, mechanism.design.top,
     )  # fmt: skip
     assert stated["decoding_scale"].value == 2.0 / mechanism.design.alignment
     assert facts["guarantee"]["epsilon_supported"].value <= 5.0
-    fresh = make(seed=None).facts()["mechanism"]["codebook_seed"].value
-    assert "every message" in fresh
+    assert stated["codebook_per_message"].value is False
+    fresh = make(seed=None).facts()["mechanism"]
+    assert fresh["codebook_seed"].value is None
+    assert fresh["codebook_per_message"].value is True
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 5.0, 80.0, 1000.0])
