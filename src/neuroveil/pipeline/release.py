@@ -18,6 +18,7 @@ from neuroveil.pipeline.promise import (
 )
 from neuroveil.pipeline.release_folder import check_rendering, check_target, write_release
 from neuroveil.pipeline.settings import find_roster, study_columns
+from neuroveil.pipeline.signing import signing_key
 from neuroveil.privacy import ProtectSettings, charge_request, check_release, protect, rehearse
 from neuroveil.study import Study
 from neuroveil.types.certificate import Certificate
@@ -156,6 +157,7 @@ def release_study(
     """
     target = target or study.path(study.output.release)
     check_target(target)
+    key = signing_key(study)
     preview = preview_release(study)
     ledger = open_ledger(study)
     require_room(study, ledger, preview.request)
@@ -171,7 +173,7 @@ def release_study(
     charge = reserve(study, ledger, preview.request)
     progress(0, 1, "drawing noise")
     release = protect(table, scaling, preview.settings, charge)
-    certificate = write_release(release, target)
+    certificate = write_release(release, target, key)
     progress(1, 1, "drawing noise")
     return Released(target, certificate, extraction, scaling, preview.settings)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroveil.errors import CertificateError, StudyError, StudyMistake
+from neuroveil.keys import SiteKey, sign
 from neuroveil.report import public_report, statement
 from neuroveil.types.catalogue import Column, feature_spec
 from neuroveil.types.certificate import Certificate, digest
@@ -82,7 +83,7 @@ def check_rendering(certificate: Certificate, columns: tuple[Column, ...]) -> No
     statement(certificate)
 
 
-def write_release(release: Release, target: Path) -> Certificate:
+def write_release(release: Release, target: Path, key: SiteKey | None = None) -> Certificate:
     """Write a release folder in one step.
 
     Parameters
@@ -91,6 +92,8 @@ def write_release(release: Release, target: Path) -> Certificate:
         From :func:`neuroveil.privacy.protect`.
     target : Path
         The folder that will appear; see :func:`check_target`.
+    key : SiteKey, optional
+        Signs the certificate.
 
     Returns
     -------
@@ -120,6 +123,8 @@ def write_release(release: Release, target: Path) -> Certificate:
             _write_text(draft / name, source.read_text("utf-8"))
         files = {file.name: digest(file.read_bytes()) for file in sorted(draft.iterdir())}
         certificate = release.certificate.bound_to(files)
+        if key is not None:
+            certificate = sign(certificate, key)
         _write_text(draft / "certificate.json", _json_text(certificate.to_json()))
         check_target(target)
         draft.rename(target)

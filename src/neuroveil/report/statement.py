@@ -26,7 +26,8 @@ def statement(certificate: Certificate) -> str:
     -------
     str
         Markdown. The first sentence is the promise, or says that there is none and why; the
-        last line is ``Chain: sha256:…`` with the certificate's chain digest.
+        certificate's verdict stands in it word for word; the last line is ``Chain: sha256:…``
+        with the certificate's chain digest.
     """
     facts = Facts(certificate)
     words = promise(certificate)
@@ -39,6 +40,7 @@ def statement(certificate: Certificate) -> str:
         ]),
         ("What is left in the table", [markdown(line) for line in cost(facts)]),
         ("How to check it", list(CHECKING)),
+        ("The verdict of the certificate, word for word", [_as_it_stands(certificate.verdict)]),
     ]  # fmt: skip
     lines = ["# Privacy statement", "", markdown(words.headline), ""]
     for title, paragraphs in sections:
@@ -58,6 +60,11 @@ def _promised(words: Promise) -> list[str]:
         "can see why:",
         *(reasons or ["- The certificate gives no reason."]),
     ]
+
+
+def _as_it_stands(text: str) -> str:
+    """One line that Markdown leaves alone; verification looks for it."""
+    return f"    {text}"
 
 
 def _chain(facts: Facts) -> list[str]:

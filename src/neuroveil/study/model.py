@@ -21,14 +21,15 @@ from neuroveil.study.recordings import (
     MontageSettings,
     SignalOptions,
 )
-from neuroveil.study.section import Section
+from neuroveil.study.section import Section, Text
 
 
 class OutputSettings(Section):
-    """Where results go; the two folders never meet."""
+    """Where results go, and the key that signs them; the two folders never meet."""
 
     internal: str = "internal"
     release: str = "release"
+    signing_key: Text | None = None
 
     def mistakes(self) -> list[StudyMistake]:
         """List violated rules that involve more than one field.
@@ -39,6 +40,11 @@ class OutputSettings(Section):
             Empty where the section is consistent.
         """
         internal, release = Path(self.internal), Path(self.release)
+        if self.signing_key is not None and release in Path(self.signing_key).parents:
+            return [StudyMistake(
+                "output.signing_key", "a file outside the release folder", "one inside it",
+                "The key must never travel with a release.",
+            )]  # fmt: skip
         if internal == release or internal in release.parents or release in internal.parents:
             return [StudyMistake(
                 "output", "two folders, neither inside the other", "folders that meet",

@@ -24,6 +24,12 @@ def test_last_line_is_the_chain_digest(certificate, paper_laplace):
         assert text.count("Chain: sha256:") == 1
 
 
+def test_verdict_stands_there_word_for_word_in_a_line_of_its_own(certificate, paper_laplace):
+    """`neuroveil verify` looks for it: the words cannot promise more than the certificate."""
+    for one in (certificate, paper_laplace):
+        assert f"    {one.verdict}" in statement(one).splitlines()
+
+
 def test_first_sentence_is_the_promise(certificate):
     first = statement(certificate).split("\n\n")[1]
     assert first == (
@@ -72,6 +78,7 @@ def test_chain_trust_limits_cost_and_check_are_there(certificate):
     assert list(sections) == [
         "What was promised", "What it rests on", "Whom you have to trust",
         "What is not protected", "What is left in the table", "How to check it",
+        "The verdict of the certificate, word for word",
     ]  # fmt: skip
     assert len(re.findall(r"^\d\. ", sections["What it rests on"], flags=re.M)) == 9
     assert "Nobody who receives the table has to be trusted" in sections["Whom you have to trust"]

@@ -3,27 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from neuroveil.cli.face import Face, common_options
+
+if TYPE_CHECKING:
+    from neuroveil.privacy.verify import Check
 
 _MARKS = {"holds": "holds  ", "broken": "BROKEN ", "unchecked": "unclear"}
 
 
 @click.command()
 @click.argument("target", type=click.Path(path_type=Path))
+@click.option(
+    "--public-key",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Demand a signature by the key in this file.",
+)
+@click.option(
+    "--previous",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Demand that the certificate follows this one.",
+)
+@click.option(
+    "--export-registry",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write what holds as an entry for a registry of deployments.",
+)
 @common_options
-def command(face: Face, target: Path) -> int:
+def command(face: Face, target: Path, **files: Path | None) -> int:
     """Re-derive every number of TARGET, and check a release's files.
 
     TARGET is a release folder, a certificate.json, or a claim.toml that describes somebody
     else's pipeline. Ends with 0 (holds), 4 (does not hold, with the broken link) or
     5 (cannot be checked from what is stated).
-    """
-    from neuroveil.privacy.verify import verify
 
-    result = verify(target)
+    A signature is checked where there is one; whose it is only you can know, so get the
+    site's public key from the site and ask for it.
+    """
+    from neuroveil.privacy.verify import read_public_key, verify
+
+    key_file, export = files["public_key"], files["export_registry"]
+    public_key = read_public_key(key_file) if key_file else None
+    result = verify(target, public_key, files["previous"])
     lines = [
         f"{_MARKS[check.outcome]} {check.link}: {check.sentence}"
         for check in result.checks
@@ -31,7 +58,18 @@ def command(face: Face, target: Path) -> int:
     ]
     n_held = sum(check.outcome == "holds" for check in result.checks)
     lines.append(f"{n_held} of {len(result.checks)} checks hold.")
+    lines += [check.sentence for check in result.checks if _is_good_signature(check)]
     lines += [f"Note: {note}" for note in result.notes] if face.verbose else []
     lines.append(result.sentence)
     face.result(result.as_dict(), "\n".join(lines))
+    if export:
+        from neuroveil.privacy.registry_export import write_entry
+
+        write_entry(target, result, export)
+        face.say(f"Wrote an entry for a registry of deployments to {export.name}.")
     return int(result.exit_code)
+
+
+def _is_good_signature(check: Check) -> bool:
+    """Whose signature it is stands in every answer, and not only with -v."""
+    return check.id == "signature.value" and check.outcome == "holds"
