@@ -60,6 +60,14 @@ def test_pure_noise_has_no_directions_and_no_mean() -> None:
     assert len(set(estimate.eigenvalues[1:].tolist())) == 1
 
 
+def test_variance_beyond_the_clipping_norm_is_noise_and_is_cut() -> None:
+    _, noisy = release(1.0, 2000, 5, 3)
+    loud = NoisyMoments(np.zeros(5), np.diag([90.0, 10.0, 0.0, 0.0, 0.0]), noisy.calibration)
+    estimate = estimate_covariance(loud)
+    assert estimate.eigenvalues == pytest.approx([3.6, 0.4, 0, 0, 0], rel=0.01)
+    assert estimate.n_directions == 2
+
+
 def test_the_noise_eigenvalues_fill_the_half_circle() -> None:
     """Fixed seed: Wigner's radius, twice the level, to 5 % at d = 400."""
     d, n = 400, 5

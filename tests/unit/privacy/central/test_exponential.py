@@ -81,11 +81,13 @@ def test_neighbours_give_every_candidate_nearly_the_same_chance(
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.data())
 def test_a_choice_follows_the_cumulative_weights(steps: list[int], data: st.DataObject) -> None:
+    """Anywhere, and on both sides of every border between two candidates."""
     weights = step_weights(0.7, 9)
-    uniform = data.draw(st.integers(0, 2**UNIFORM_BITS - 1))
     cumulative = list(accumulate(weights[step] for step in steps))
     edges = [(edge << UNIFORM_BITS) // cumulative[-1] for edge in cumulative]
-    assert choose(steps, weights, uniform) == bisect_left(edges, uniform + 1)
+    anywhere = data.draw(st.integers(0, 2**UNIFORM_BITS - 1))
+    for uniform in (0, anywhere, *(edge - 1 for edge in edges), *edges[:-1]):
+        assert choose(steps, weights, uniform) == bisect_left(edges, uniform + 1)
 
 
 def test_draws_follow_the_weights() -> None:

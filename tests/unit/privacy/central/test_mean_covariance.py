@@ -42,6 +42,13 @@ def test_sums_are_exact(n: int, d: int, seed: int) -> None:
     assert sum_of_rows(rows).tolist() == [sum(row[i] for row in table) for i in range(d)]
 
 
+def test_sums_beyond_the_whole_numbers_of_doubles_are_exact() -> None:
+    """1,023 times an odd square is odd and above 2^53: no double holds it."""
+    longest = 2**22 - 1
+    rows = np.full((1023, 1), longest)
+    assert sum_of_products(rows).tolist() == [[1023 * longest**2]]
+
+
 def test_a_symmetric_matrix_is_filled() -> None:
     matrix = symmetric(np.array([1, 2, 3]), np.array([4, 5, 6]))
     assert matrix.tolist() == [[1, 4, 5], [4, 2, 6], [5, 6, 3]]
