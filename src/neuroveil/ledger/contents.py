@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -168,11 +168,11 @@ def encode(content: Content) -> dict[str, Any]:
         For canonical JSON.
     """
     if isinstance(content, Spend):
-        plain = asdict(content)
+        plain = dict(vars(content))
         plain["events"] = [_encode_event(event) for event in content.events]
         plain["scopes"] = [str(scope) for scope in content.scopes]
         return plain
-    plain = {**asdict(content), "epsilon": str(content.epsilon), "delta": str(content.delta)}
+    plain = {**vars(content), "epsilon": str(content.epsilon), "delta": str(content.delta)}
     if isinstance(content, Limit):
         return {**plain, "scope": str(content.scope)}
     return {**plain, "format": FORMAT}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -11,9 +11,10 @@ from typing import Any, Literal
 from neuroveil.errors import BudgetError
 from neuroveil.ledger.anchor import check_commitment, commit
 from neuroveil.ledger.book import Book
+from neuroveil.ledger.checks import new_limit, newcomer_of, no_room
 from neuroveil.ledger.contents import Limit, Opening, spend_of
 from neuroveil.ledger.entries import hash_text, next_entry
-from neuroveil.ledger.limit import check_limit, check_limit_amount
+from neuroveil.ledger.limit import check_limit
 from neuroveil.ledger.location import Location, key_file_beside, open_store
 from neuroveil.ledger.patients import (
     key_check,
@@ -22,7 +23,7 @@ from neuroveil.ledger.patients import (
     patient_digests,
     roster_text,
 )
-from neuroveil.ledger.spending import Newcomer, Spending
+from neuroveil.ledger.spending import Spending
 from neuroveil.ledger.state import LedgerState, export, state_of
 from neuroveil.ledger.tables import append
 from neuroveil.types.budget import BudgetStanding, Composer, HeadCommitment, Rule, Scope
@@ -162,7 +163,7 @@ class Ledger:
         """
         with self._store.writing() as connection:
             book = self._current(connection)
-            limit, roster = _new_limit(book, Limit(scope, epsilon, delta), patients)
+            limit, roster = new_limit(book, Limit(scope, epsilon, delta), patients)
             append(connection, next_entry(limit, book.head), roster)
 
     def check_new_limit(
@@ -184,7 +185,7 @@ class Ledger:
         BudgetError
             If the limit cannot be set.
         """
-        _new_limit(self._book(), Limit(scope, epsilon, delta), patients)
+        new_limit(self._book(), Limit(scope, epsilon, delta), patients)
 
     def reserve(self, request: ChargeRequest) -> Charge:
         """Spend budget, durably, before any noise is drawn.
@@ -209,7 +210,7 @@ class Ledger:
             book = self._current(connection)
             standing = self._standing(book, request)
             if not standing.fits:
-                raise _no_room(request, standing)
+                raise no_room(request, standing)
             spend = spend_of(request, hash_text(roster) if roster else None)
             entry = next_entry(spend, book.head)
             append(connection, entry, roster or None)
@@ -251,7 +252,7 @@ class Ledger:
         """
         standing = self.standing(request)
         if not standing.fits:
-            raise _no_room(request, standing)
+            raise no_room(request, standing)
 
     def state(self) -> LedgerState:
         """Read and check the whole ledger.
@@ -345,63 +346,5 @@ class Ledger:
         return book
 
     def _standing(self, book: Book, request: ChargeRequest) -> BudgetStanding:
-        standings = Spending(book, self._composer).standings(_newcomer(book, request))
+        standings = Spending(book, self._composer).standings(newcomer_of(book, request))
         return min(standings, key=lambda standing: (standing.fits, standing.remaining))
-
-
-def _new_limit(book: Book, limit: Limit, patients: Iterable[str]) -> tuple[Limit, str | None]:
-    """Check a further limit; give it with the list of its members, where it has members."""
-    check_limit_amount(float(limit.epsilon), float(limit.delta))
-    members = roster_text(patients)
-    if (limit.scope.kind == "patients") != bool(members):
-        raise BudgetError(
-            "ledger scope", "members for a set of patients, and for nothing else",
-            "something else", "Name the patients of the set.",
-        )  # fmt: skip
-    if limit.scope in book.limits:
-        raise BudgetError(
-            "ledger scope", "a scope without a limit", "one that has a limit",
-            "A limit that was set stays set.",
-        )  # fmt: skip
-    if not members:
-        return limit, None
-    book.require_key_check()
-    return replace(limit, roster=hash_text(members)), members
-
-
-def _newcomer(book: Book, request: ChargeRequest) -> Newcomer:
-    """Check a request against itself and the ledger."""
-    spend = spend_of(request, None)
-    if spend.amount != (request.epsilon, request.delta):
-        raise BudgetError(
-            "charge.events", "events that add up to the charge", "others",
-            "State every part of the release once, with what it spends.",
-        )  # fmt: skip
-    if any(scope.kind != "study" for scope in request.scopes):
-        raise BudgetError(
-            "charge.scopes", "studies", "another scope",
-            "The site and sets of patients are found by the ledger itself.",
-        )  # fmt: skip
-    if not request.patients:
-        return Newcomer(spend.events, spend.scopes, None)
-    book.require_key_check()
-    if len(request.patients) != request.n_patients:
-        raise BudgetError(
-            "charge.patients", f"one digest for each of {request.n_patients} patients",
-            f"{len(request.patients)}", "Give the whole roster or none of it.",
-        )  # fmt: skip
-    return Newcomer(spend.events, spend.scopes, frozenset(request.patients))
-
-
-def _no_room(request: ChargeRequest, standing: BudgetStanding) -> BudgetError:
-    epsilon, delta = standing.left_before
-    where = {
-        "site": "budget",
-        "study": "budget of this study",
-        "patients": "budget of a set of patients",
-    }
-    return BudgetError(
-        where[standing.scope.kind], f"room for epsilon = {float(request.epsilon):g}, delta = "
-        f"{float(request.delta):g}", f"epsilon = {float(epsilon):g}, delta = {float(delta):g} left",
-        "Nothing was released. Ask for less, or stop: the limit protects these patients.",
-    )  # fmt: skip

@@ -21,7 +21,11 @@ from neuroveil.ledger.tables import ENTRY, METADATA, ROSTER, append, read_book
 
 LOCK_TIMEOUT_SECONDS = 30.0
 
-_LOCK_KEY = 0x6E766C67  # "nvlg"; the second half of the key is the schema's name
+# "nvlg" and the table's own number, so that it is the same however a session finds the table.
+_LOCK = (
+    f"SELECT pg_advisory_xact_lock({0x6E766C67}, "
+    f"(coalesce(to_regclass('{ENTRY.name}')::oid::bigint, 0) % 2147483647)::int)"
+)
 _FUNCTION = "neuroveil_append_only"
 _TRIGGERS = {
     f"{table}_{event}": f"BEFORE {action} ON {table} FOR EACH {each}"
@@ -117,9 +121,7 @@ class PostgreSQLStore:
             _require_durable(connection)
             milliseconds = round(LOCK_TIMEOUT_SECONDS * 1000)
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
-            connection.exec_driver_sql(
-                f"SELECT pg_advisory_xact_lock({_LOCK_KEY}, hashtext(current_schema()))"
-            )
+            connection.exec_driver_sql(_LOCK.replace("%", "%%"))
             yield connection
 
     def read(self, connection: sa.Connection) -> Book:

@@ -32,6 +32,7 @@ _SQLITE = {
 _POSTGRESQL = {
     "55P03": "one that another process has locked",
     "40": "one that another process has locked",
+    "23505": "one that another process wrote to at the same moment",
     "25006": "a read-only one",
     "42501": "one that this user may not write to",
     "53100": "a full disk",

@@ -115,7 +115,7 @@ def test_a_locked_ledger(postgresql, new_schema, url, server_ledger, request_for
             f"password={postgresql.password} options=-csearch_path={new_schema}"
         ) as holder,
     ):
-        holder.execute("SELECT pg_advisory_xact_lock(1853254759, hashtext(current_schema()))")
+        holder.execute(store._LOCK)
         with pytest.raises(BudgetError, match="another process has locked"):
             server_ledger.reserve(request_for())
         assert server_ledger.state().entries == ()  # looking is possible meanwhile
