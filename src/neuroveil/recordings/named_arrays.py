@@ -158,7 +158,7 @@ def _oriented(matrix: Matrix, names: tuple[str, ...], options: ReadOptions) -> t
         raise options.refusal(
             "names of the channels", "none in the file",
             "Save them as 'ch_names' (text; MATLAB's string class cannot be read, use "
-            "cellstr), or list file_channels when reading through Python.", code="names_unknown",
+            "cellstr), or list them in input.file_channels of the study.", code="names_unknown",
         )  # fmt: skip
     if len(matrix.shape) == 1:
         matrix = Matrix(np.reshape(matrix.stored, (1, -1)))

@@ -1,6 +1,7 @@
 """Persyst recordings: a header of text (``.lay``) and samples beside it (``.dat``).
 
-Read here and not through mne, whose reader takes no notice of gaps and needs a birth date.
+Read here and not through mne, whose reader takes no notice of gaps and needs
+birth date, sex and handedness.
 Nothing of the patient's section is read.
 """
 

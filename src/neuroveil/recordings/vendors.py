@@ -55,6 +55,9 @@ def open_gdf(path: Path, options: ReadOptions) -> FileContents:
                 "GDF signals that share one sampling rate", f"{len(lengths)} rates",
                 "Export the EEG channels alone, or as EDF+.", code="different_rates",
             )  # fmt: skip
+        extras = raw._raw_extras[0]
+        stated = int(extras["data_offset"]) + int(extras["n_records"]) * int(extras["bytes_tot"])
+        _need_bytes(path, stated, options)
         units = _gdf_units(path, len(channels))
         return tuple(replace(c, unit=u) for c, u in zip(channels, units, strict=True))
 
@@ -62,6 +65,15 @@ def open_gdf(path: Path, options: ReadOptions) -> FileContents:
         lambda mne: mne.io.read_raw_gdf(path, stim_channel=False, verbose="CRITICAL"),
         "GDF", change=change,
     )  # fmt: skip
+
+
+def _need_bytes(path: Path, n_bytes: int, options: ReadOptions) -> None:
+    """Refuse a file that is shorter than its header says; mne would fill up with zeros."""
+    if path.stat().st_size < n_bytes:
+        raise options.refusal(
+            "as many samples as the header states", "a file that ends before",
+            "The recording was cut off. Export it again.", code="truncated",
+        )  # fmt: skip
 
 
 def _gdf_units(path: Path, n_channels: int) -> list[str | None]:
@@ -146,17 +158,27 @@ def open_nicolet(path: Path, options: ReadOptions) -> FileContents:
     path : Path
         The ``.data`` file.
     options : ReadOptions
-        Not needed; here for the common signature of readers.
+        For the role in errors.
 
     Returns
     -------
     FileContents
         Channels and signal.
+
+    Raises
+    ------
+    RecordingError
+        If there are fewer samples than the header states.
     """
-    del options
+
+    def change(raw: Any, channels: Channels) -> Channels:
+        _need_bytes(path, int(raw.n_times) * len(channels) * 2, options)
+        return channels
+
     return contents_from_raw(
-        lambda mne: mne.io.read_raw_nicolet(path, "eeg", verbose="CRITICAL"), "Nicolet"
-    )
+        lambda mne: mne.io.read_raw_nicolet(path, "eeg", verbose="CRITICAL"), "Nicolet",
+        change=change,
+    )  # fmt: skip
 
 
 def open_egi(path: Path, options: ReadOptions) -> FileContents:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -125,6 +128,20 @@ def edf_bytes(plan: EdfPlan) -> bytes:
 def noise(n_times: int, seed: int = 0, amplitude: float = 20.0) -> np.ndarray:
     """A signal like EEG in size, in microvolts."""
     return np.random.default_rng(seed).normal(0, amplitude, n_times)
+
+
+@pytest.fixture(scope="session")
+def files() -> ModuleType:
+    """The writers of recorders' own formats."""
+    name = "neuroveil_vendor_files"
+    if name not in sys.modules:
+        path = Path(__file__).with_name("vendor_files.py")
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
 
 
 @pytest.fixture

@@ -199,6 +199,53 @@ def test_char_arrays_with_padding(tmp_path, read_all, eeg):
     assert read_all(path)[0].ch_names == ("Fp1", "T7")
 
 
+PADDED = [np.array([b"Fp1\x00\x00\x00", b"T3    ", b"ECG"], "S6"), ["Fp1  ", " T3", "ECG"]]
+
+
+@pytest.mark.parametrize("labels", PADDED)
+def test_padded_labels_of_hdf5(tmp_path, read_all, eeg, labels):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["data"], file["labels"], file["fs"], file["unit"] = eeg, labels, 250.0, "uV"
+    assert read_all(path)[0].ch_names == ("Fp1", "T7")
+
+
+@pytest.mark.slow
+def test_char_matrices_of_matlab_7_3(tmp_path, read_all, eeg):
+    path = tmp_path / "a.mat"
+    rows = ["Fp1 ", "T3  ", "ECG\x00"]
+    with h5py.File(path, "w") as file:
+        put_double(file, "data", eeg)
+        put_double(file, "fs", 250.0)
+        put_char(file, "unit", "uV")
+        codes = np.array([[ord(letter) for letter in row] for row in rows], np.uint16).T
+        file.create_dataset("labels", data=codes).attrs["MATLAB_class"] = np.bytes_("char")
+    assert read_all(path)[0].ch_names == ("Fp1", "T7")
+
+
+@pytest.mark.slow
+def test_struct_arrays_of_mat5(tmp_path, read_all, eeg):
+    """One struct a channel, with names and units."""
+    channels = np.zeros(3, dtype=[("name", object), ("unit", object)])
+    channels["name"], channels["unit"] = NAMES, ["uV", "uV", "mV"]
+    path = tmp_path / "a.mat"
+    scipy.io.savemat(path, {"eeg": {"data": eeg, "fs": 250.0, "channels": channels}})
+    recording, read = read_all(path)
+    assert recording.ch_names == ("Fp1", "T7")
+    np.testing.assert_allclose(read, eeg[:2], rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_16_bit_samples_of_matlab_7_3_with_a_gain_a_channel(tmp_path, read_all, eeg):
+    path = tmp_path / "a.mat"
+    counts = np.round(eeg / 0.1).astype(np.int16)
+    write_mat73(path, {"labels": cell(NAMES), "fs": 250.0, "unit": "uV",
+                       "gain": np.array([0.1, 0.2, 0.5])})  # fmt: skip
+    with h5py.File(path, "a") as file:
+        file.create_dataset("data", data=counts.T).attrs["MATLAB_class"] = np.bytes_("int16")
+    np.testing.assert_allclose(read_all(path)[1], counts[:2] * [[0.1], [0.2]], rtol=1e-6)
+
+
 def test_one_text_with_commas(tmp_path, read_all, eeg):
     path = tmp_path / "a.mat"
     scipy.io.savemat(path, {"data": eeg, "fs": 250, "labels": "Fp1, T3, ECG", "unit": "uV"})
