@@ -13,6 +13,7 @@ from neuroveil.privacy.plan import RowPlan
 from neuroveil.privacy.postprocessing import step_facts
 from neuroveil.privacy.randomness import SamplerFacts
 from neuroveil.privacy.settings import ProtectSettings
+from neuroveil.types.budget import AccountingEvent, BudgetStanding
 from neuroveil.types.certificate import Fact, canonical_json, digest
 from neuroveil.types.charge import Charge
 from neuroveil.types.scaling import Scaling
@@ -21,6 +22,7 @@ Link = dict[str, Fact]
 
 LIBRARY = "neuroveil"
 _BASIC = "basic composition: Dwork, McSherry, Nissim and Smith 2006"
+_LOSSES = "composition of privacy losses that holds for every choice made in between"
 _BLANKET = "Balle, Bell, Gascón and Nissim 2019, Lemma 5.3"
 
 _WHO_IS_TRUSTED = {
@@ -268,24 +270,58 @@ def composition(inputs: ChainInputs) -> Link:
     nothing = (Fraction(0), Fraction(0))
     limit = charge.limit if charge else nothing
     spent = charge.spent_before if charge else nothing
-    remaining = (
-        limit[0] - spent[0] - inputs.settings.epsilon_total,
-        limit[1] - spent[1] - exact(inputs.settings.delta),
-    )
     source = "budget ledger" if charge else "no ledger: nothing was charged"
-    return {
-        "rule": setting("basic", _BASIC),
-        "scope": setting(charge.standing.scope.kind if charge else "site", source),
-        "limit": setting(_amount(limit), source),
-        "spent_before": measured(_amount(spent), source),
-        "remaining": derived(
+    if charge is not None and charge.standing.rule == "pld":
+        left: Link = _composed(charge.standing)
+    else:
+        remaining = (
+            limit[0] - spent[0] - inputs.settings.epsilon_total,
+            limit[1] - spent[1] - exact(inputs.settings.delta),
+        )
+        left = {"remaining": derived(
             _amount(remaining), _BASIC,
             "limit - spent_before - (guarantee.epsilon, guarantee.delta)",
             "composition.limit", "composition.spent_before", "guarantee.epsilon",
             "guarantee.delta",
-        ),
+        )}  # fmt: skip
+    return {
+        "rule": setting(charge.standing.rule if charge else "basic", _BASIC),
+        "scope": setting(charge.standing.scope.kind if charge else "site", source),
+        "limit": setting(_amount(limit), source),
+        "spent_before": measured(_amount(spent), source),
+        **left,
         "prior_releases": measured(charge.prior_releases if charge else 0, source),
+    }
+
+
+def _composed(standing: BudgetStanding) -> Link:
+    """What is left where privacy losses are composed; delta goes with the epsilon at it."""
+    events = [_prior_event(event) for event in standing.prior_events]
+    return {
+        "prior_events": measured(events, "budget ledger"),
+        "remaining": derived(
+            {"epsilon": float(standing.remaining[0]), "delta": 0.0}, _LOSSES,
+            "limit.epsilon - epsilon at limit.delta of composition.prior_events and "
+            "accountant.events together",
+            "composition.limit", "composition.prior_events", "accountant.events",
+            "accountant.adjacency",
+        ),
     }  # fmt: skip
+
+
+def _prior_event(event: AccountingEvent) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "mechanism": event.mechanism,
+        "epsilon": float(event.epsilon),
+        "delta": float(event.delta),
+    }
+    if event.is_gaussian:
+        entry |= {
+            "noise_multiplier": event.noise_multiplier,
+            "integer_scale": event.integer_scale,
+            "dimension": event.dimension,
+        }
+    return entry
 
 
 def _amount(amount: tuple[Fraction, Fraction]) -> dict[str, float]:

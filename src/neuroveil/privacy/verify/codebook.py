@@ -33,6 +33,7 @@ _ONE = 1 << 128
 _ROUNDED_DOWN = Fraction(1, 1 << 120)
 _BHOWMICK = "Bhowmick et al. 2018; two-valued likelihood of k-closest codewords"
 _ORDER = "order statistics of uniform points on a sphere"
+_LARGEST_EPSILON = Fraction(300)
 _LARGEST = 1 << 40
 _WIDEST = 1 << 20
 
@@ -228,7 +229,8 @@ def _check_probability(statement: Statement, book: Codebook) -> Check:
     if not 0 < chance < 1:
         return broken(name, "The chance of a close codeword is above 0 and below 1.")
     # Above e^300 no ratio of probabilities in steps of 2^-128 comes near the bound.
-    low, high = exponential_bounds(min(epsilon, Fraction(300)))
+    low, _ = exponential_bounds(min(epsilon, _LARGEST_EPSILON))
+    _, high = exponential_bounds(min(_as_written(epsilon), _LARGEST_EPSILON))
     ratio = right_ratio(statement)
     details = {"stated": quote(f"{show(chance, 8)}"), "source": _BHOWMICK}
     if ratio is None or ratio > low:
@@ -249,6 +251,14 @@ def _check_probability(statement: Statement, book: Codebook) -> Check:
         name, "A close codeword is at most e^epsilon times as likely as another one, from any row "
         "and for any ranking (exact fractions).", **details,
     )  # fmt: skip
+
+
+def _as_written(epsilon: Fraction) -> Fraction:
+    """The smaller of a double and of the decimal that people write for it.
+
+    A budget is charged in decimals: what is drawn has to keep to the smaller of the two.
+    """
+    return min(epsilon, Fraction(repr(float(epsilon))))
 
 
 def _is_over_2_to_128(statement: Statement) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -27,7 +28,6 @@ TOLERANCE = 1e-6
 
 _MOST_WORK = 200_000_000
 _LARGEST_MATRIX = 800
-_LARGEST_EXPONENT = 308
 
 Row = list[float]
 Step = Callable[[Row], Row]
@@ -146,13 +146,17 @@ def _james_stein(dimension: int, variance: float) -> Step:
 def _inverse_scaling(centre: Row, spread: Row, log10: Sequence[bool]) -> Step:
     def restore(row: Row) -> Row:
         scaled = [c + s * value for c, s, value in zip(centre, spread, row, strict=True)]
-        if any(
-            is_log and abs(v) > _LARGEST_EXPONENT for v, is_log in zip(scaled, log10, strict=True)
-        ):
-            raise TableError("A value of the estimated table is beyond all numbers.")
-        return [10.0**v if is_log else v for v, is_log in zip(scaled, log10, strict=True)]
+        return [_power(v) if is_log else v for v, is_log in zip(scaled, log10, strict=True)]
 
     return restore
+
+
+def _power(exponent: float) -> float:
+    """Power of 10; what no double can hold stays at the largest one."""
+    try:
+        return float(min(10.0**exponent, sys.float_info.max))
+    except OverflowError:
+        return sys.float_info.max
 
 
 def _wiener(mean: Row, lower: list[Row], variance: float) -> Step:
