@@ -1,5 +1,6 @@
 """What is particular about a ledger on a server. Needs PostgreSQL; see the fixture."""
 
+import json
 import sys
 import threading
 import time
@@ -218,6 +219,23 @@ def test_patients_are_recognised_with_a_key_outside_the_database(
         Ledger(url, key_file=key).reserve(request_for("4", patients=(b,)))
     with pytest.raises(BudgetError, match="--key-file"):
         Ledger(url).patient_digests("a")
+
+
+def test_the_commands_take_a_url(url, tmp_path, capsys):
+    from neuroveil.cli.app import run
+
+    limit = ["--epsilon", "2", "--delta", "1e-5"]
+    started = run(["ledger", "init", url, *limit, "--site-wide-keys", "--key-file",
+                   str(tmp_path / "site.key"), "--json"])  # fmt: skip
+    assert started == 0
+    assert json.loads(capsys.readouterr().out)["ledger"] == "the PostgreSQL ledger"
+    assert run(["ledger", "limit", url, "--scope", "study:one", *limit]) == 0
+    assert run(["ledger", "show", url]) == 0
+    assert run(["ledger", "verify", url]) == 0
+    assert run(["ledger", "export", url]) == 0
+    said = capsys.readouterr()
+    assert "127.0.0.1" not in said.out + said.err
+    assert run(["ledger", "init", url, *limit]) == 4
 
 
 class TestLocations:
