@@ -7,20 +7,28 @@ loss), so that they may be a little better, and never worse.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from neuroveil.privacy.central.calibration import MomentSpec
-from neuroveil.privacy.central.choice import Candidate, ReleaseQuestion, choose_release
+from neuroveil.privacy.central.basis import make_basis
+from neuroveil.privacy.central.candidates import Candidate
+from neuroveil.privacy.central.choice import choose_release
 from neuroveil.privacy.central.covariance import CovarianceEstimate, estimate_covariance
-from neuroveil.privacy.central.forecast import clipped_energies, predict_moments
+from neuroveil.privacy.central.forecast import predict_moments
 from neuroveil.privacy.central.forms import Setting, forecast
 from neuroveil.privacy.central.mean_covariance import MeanCovariance
-from neuroveil.privacy.central.pca import DpPca, best_rank, make_basis
-from neuroveil.privacy.central.quantile_budget import QuantileSpec
+from neuroveil.privacy.central.moment_spec import MomentSpec
+from neuroveil.privacy.central.pca import DpPca
+from neuroveil.privacy.central.quantile_spec import QuantileSpec
 from neuroveil.privacy.central.quantiles import DpQuantiles
+from neuroveil.privacy.central.question import ReleaseQuestion
+from neuroveil.privacy.central.rank import best_rank
+from neuroveil.privacy.central.spectrum import clipped_energies
 from neuroveil.privacy.central.synthetic import synthetic_table
 from neuroveil.privacy.codebook.design import choose_codebook
+from neuroveil.privacy.mechanisms.contract import CodebookOptions
 from neuroveil.privacy.mechanisms.privunit import make_privunit
 from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.simulate.rows import spectrum_basis, spectrum_rows
@@ -102,7 +110,9 @@ def test_private_pca_in_front_of_privunit(total: float, figure: float) -> None:
         basis = make_basis(released)
         basis = basis.first(best_rank(basis.energies, noise_variance))
         source = SimulationRandomness(100 + seed)
-        mechanism = make_privunit(plan.row_spec(basis.rank), source, budget)
+        mechanism = make_privunit(
+            replace(plan.row_spec(basis.rank), codebook=CodebookOptions(budget))
+        ).renewed(source)
         values = mechanism.apply(mechanism.bound(basis.project(rows)), mechanism.draw(n, source))
         restored = basis.restore(values, noise_variance(basis.rank))
         found.append(np.corrcoef(restored.ravel(), rows.ravel())[0, 1])

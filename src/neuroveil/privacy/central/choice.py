@@ -9,87 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from neuroveil.errors import ChainError
-from neuroveil.privacy.central.forecast import check_spectrum, clipped_energies
-from neuroveil.privacy.central.forms import (
-    ROW_MECHANISMS,
-    Aim,
-    Candidate,
-    Forecast,
-    Form,
-    Setting,
-    forecast,
-)
-from neuroveil.privacy.validate import (
-    check_clip_norm,
-    check_delta,
-    check_dimension,
-    check_epsilon,
-)
-from neuroveil.types.recording import FloatArray
-
-TrustModel = Literal["local", "shuffled", "central"]
+from neuroveil.privacy.central.candidates import ROW_MECHANISMS, Aim, Candidate, Forecast, Form
+from neuroveil.privacy.central.forms import Setting, forecast
+from neuroveil.privacy.central.question import ReleaseQuestion
+from neuroveil.privacy.central.spectrum import clipped_energies
 
 _USELESS = 0.2
-
-
-@dataclass(frozen=True, eq=False)
-class ReleaseQuestion:
-    """Public conditions under which the release is chosen.
-
-    Parameters
-    ----------
-    spectrum : ndarray of float64, shape (dimension,)
-        Public eigenvalues of the covariance of scaled columns (no unit).
-    n_patients : int
-        Roster size, public.
-    epsilon, delta : float
-        Guarantee; with ``delta = 0`` only mechanisms with a pure guarantee are left.
-    clip_norm : float
-        Largest L2 norm of a scaled row (no unit).
-    trust : {"local", "shuffled", "central"}
-        Who is trusted: nobody, somebody who shuffles rows, or somebody who sees them.
-    row_epsilon : float, optional
-        Epsilon of a single row that shuffling brings down to ``epsilon``, for mechanisms with
-        a pure guarantee; only under ``"shuffled"``.
-
-    Raises
-    ------
-    ChainError
-        If a value is out of its range.
-    """
-
-    spectrum: FloatArray
-    n_patients: int
-    epsilon: float
-    delta: float
-    clip_norm: float
-    trust: TrustModel
-    row_epsilon: float | None = None
-
-    def __post_init__(self) -> None:
-        check_spectrum(self.spectrum)
-        check_dimension(self.n_patients, "adjacency.n_roster")
-        check_epsilon(self.epsilon)
-        if self.delta != 0:
-            check_delta(self.delta)
-        check_clip_norm(self.clip_norm)
-        if self.trust not in ("local", "shuffled", "central"):
-            raise ChainError(
-                "model.trust", "local, shuffled or central", f"{self.trust!r}",
-                "State who is trusted with what.",
-            )  # fmt: skip
-        if self.row_epsilon is None:
-            return
-        check_epsilon(self.row_epsilon, "model.row_epsilon")
-        if self.trust != "shuffled" or self.row_epsilon < self.epsilon:
-            raise ChainError(
-                "model.row_epsilon", "an epsilon of at least the whole, under trust = shuffled",
-                f"{self.row_epsilon!r} under {self.trust}",
-                "Only a trusted shuffler makes a row's epsilon smaller.",
-            )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -140,6 +67,7 @@ def choose_release(
     question: ReleaseQuestion,
     aim: Aim = "either",
     candidates: Sequence[Candidate] | None = None,
+    also: Sequence[Forecast] = (),
 ) -> Choice:
     """Rank releases by what they are predicted to leave.
 
@@ -152,6 +80,9 @@ def choose_release(
         covariance entries with the cohort's, or for each candidate the one that it is made for.
     candidates : sequence of Candidate, optional
         What to compare; :func:`default_candidates` by default.
+    also : sequence of Forecast
+        Forecasts that were made elsewhere from public numbers, to be ranked with the others:
+        for example of the rows that :func:`~neuroveil.privacy.choice.choose_rows` chose.
 
     Returns
     -------
@@ -170,7 +101,7 @@ def choose_release(
         )  # fmt: skip
     listed = default_candidates(question) if candidates is None else tuple(candidates)
     refused = [candidate.label for candidate in listed if not _is_allowed(candidate, question)]
-    if refused or not listed:
+    if refused or not (listed or also):
         raise ChainError(
             "privacy.mechanism", "releases that trust model and delta allow",
             ", ".join(refused) or "none", "Change the trust model, or leave these out.",
@@ -180,7 +111,7 @@ def choose_release(
         question.n_patients, question.epsilon, question.delta, question.clip_norm,
         question.row_epsilon,
     )  # fmt: skip
-    found = [forecast(candidate, setting) for candidate in listed]
+    found = [*also, *(forecast(candidate, setting) for candidate in listed)]
     ranking = tuple(sorted(found, key=lambda each: -each.score(aim)))
     return Choice(ranking, aim, _explain(question, ranking, aim))
 

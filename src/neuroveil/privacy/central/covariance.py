@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroveil.privacy.central.mean_covariance import NoisyMoments
+from neuroveil.privacy.central.noisy_moments import NoisyMoments
 from neuroveil.types.recording import FloatArray
 
 

@@ -17,56 +17,20 @@ import numpy as np
 from neuroveil.errors import ChainError
 from neuroveil.privacy.accounting import Event
 from neuroveil.privacy.bounds import ClipL2, IntArray
-from neuroveil.privacy.central import links
-from neuroveil.privacy.central.calibration import MomentCalibration, MomentSpec, calibrate_moments
+from neuroveil.privacy.central.calibration import MomentCalibration, calibrate_moments
+from neuroveil.privacy.central.moment_links import moment_facts
+from neuroveil.privacy.central.moment_spec import MomentSpec
 from neuroveil.privacy.central.moments import sum_of_products, sum_of_rows, symmetric
+from neuroveil.privacy.central.noisy_moments import MomentDraws, NoisyMoments
 from neuroveil.privacy.grid import quantise
 from neuroveil.privacy.mechanisms.contract import RowGuarantee
-from neuroveil.privacy.randomness import RandomSource, SamplerFacts
+from neuroveil.privacy.randomness import RandomSource
 from neuroveil.types.certificate import Fact
 from neuroveil.types.recording import FloatArray
 
 _BLOCK = 1024  # rows that are checked at a time, to keep memory flat
 _OUTPUT_LIMIT = 1 << 62
 _NOISE_LIMIT = _OUTPUT_LIMIT + (1 << 61)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MomentDraws:
-    """Randomness for a release of moments, drawn without looking at the table.
-
-    Parameters
-    ----------
-    total : ndarray of int64, shape (dimension,)
-        Noise of the sum of rows, in units of the grid. Secret.
-    products : ndarray of int64, shape (dimension, dimension)
-        Noise of the sum of products, symmetric, in units of the squared grid. Secret.
-    sampler : SamplerFacts
-        Who drew.
-    """
-
-    total: IntArray
-    products: IntArray
-    sampler: SamplerFacts
-
-
-@dataclass(frozen=True, eq=False)
-class NoisyMoments:
-    """What a release of moments publishes; anything made of it is post-processing.
-
-    Parameters
-    ----------
-    mean : ndarray of float64, shape (dimension,), optional
-        Mean row with noise, on the scaled axis (no unit); nothing where it was left out.
-    second_moment : ndarray of float64, shape (dimension, dimension)
-        Mean of x x^T with noise, symmetric (no unit).
-    calibration : MomentCalibration
-        Public noise scales.
-    """
-
-    mean: FloatArray | None
-    second_moment: FloatArray
-    calibration: MomentCalibration
 
 
 @dataclass(frozen=True)
@@ -129,7 +93,7 @@ class MeanCovariance:
         mapping of str to mapping of str to Fact
             Facts by link and name.
         """
-        return links.moment_facts(self.calibration, self.guarantee)
+        return moment_facts(self.calibration, self.guarantee)
 
     def bound(self, rows: FloatArray) -> IntArray:
         """Clip scaled rows and put them on the grid.

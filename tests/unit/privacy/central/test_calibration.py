@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from neuroveil.errors import ChainError
-from neuroveil.privacy.central.calibration import (
-    MomentSpec,
-    calibrate_moments,
-    joint_sensitivity,
-)
+from neuroveil.privacy.central.calibration import calibrate_moments, joint_sensitivity
 from neuroveil.privacy.central.mean_covariance import MeanCovariance
+from neuroveil.privacy.central.moment_spec import MomentSpec
 from neuroveil.privacy.exact import exact
 from neuroveil.types.recording import FloatArray
 

@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 from neuroveil.errors import ChainError
-from neuroveil.privacy.central.choice import (
-    Choice,
-    ReleaseQuestion,
-    choose_release,
-    default_candidates,
-)
-from neuroveil.privacy.central.forms import Candidate, Setting, forecast, row_utility
+from neuroveil.privacy.central.candidates import Candidate, Forecast
+from neuroveil.privacy.central.choice import Choice, choose_release, default_candidates
+from neuroveil.privacy.central.forms import Setting, forecast, row_utility
+from neuroveil.privacy.central.question import ReleaseQuestion
 from neuroveil.privacy.mechanisms.contract import MechanismSpec
 from neuroveil.privacy.mechanisms.registry import make_mechanism
 from neuroveil.simulate.rows import spectrum_basis
@@ -118,6 +115,16 @@ def test_a_candidate_that_trust_does_not_allow_is_refused(form: str) -> None:
         choose_release(question(trust="local"), candidates=wanted)
 
 
+def test_rows_that_were_chosen_elsewhere_are_ranked_too() -> None:
+    chosen = Forecast(Candidate("privunit", "public_basis"), 0.99)
+    central = [each for each in default_candidates(question()) if each.is_central]
+    choice = choose_release(question(), candidates=central, also=[chosen])
+    assert choice.best is chosen
+    assert len(choice.ranking) == len(central) + 1
+    assert "privunit rows in a public basis should leave most" in choice.explanation
+    assert choose_release(question(), candidates=[], also=[chosen]).ranking == (chosen,)
+
+
 def test_an_empty_list_and_an_unknown_aim_are_refused() -> None:
     with pytest.raises(ChainError):
         choose_release(question(), candidates=[])
@@ -183,7 +190,7 @@ def test_a_private_basis_of_pure_noise_is_no_use() -> None:
 def test_privunit_is_forecast_by_itself() -> None:
     spec = MechanismSpec("privunit", 5.0, 0.0, 2.0, "l2", D)
     gaussian = MechanismSpec("gaussian", 5.0, 1e-5, 2.0, "l2", D)
-    assert row_utility(spec, 1 << 14).rmse < row_utility(gaussian, 1 << 14).rmse / 2
+    assert row_utility(spec).rmse < row_utility(gaussian).rmse / 2
 
 
 def test_the_order_of_the_spectrum_does_not_matter() -> None:

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from neuroveil.errors import ChainError
-from neuroveil.privacy.central.calibration import MomentSpec
 from neuroveil.privacy.central.covariance import (
     CovarianceEstimate,
     estimate_covariance,
     noise_level,
     shrink_eigenvalues,
 )
-from neuroveil.privacy.central.mean_covariance import MeanCovariance, NoisyMoments
+from neuroveil.privacy.central.mean_covariance import MeanCovariance
+from neuroveil.privacy.central.moment_spec import MomentSpec
+from neuroveil.privacy.central.noisy_moments import NoisyMoments
 from neuroveil.privacy.central.synthetic import SyntheticTable, synthetic_table
 from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.privacy.sampling import SystemRandomness

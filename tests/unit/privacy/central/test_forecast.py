@@ -7,16 +7,16 @@ import pytest
 
 from neuroveil.errors import ChainError
 from neuroveil.privacy.bounds import ClipL2
-from neuroveil.privacy.central.calibration import MomentSpec
 from neuroveil.privacy.central.covariance import estimate_covariance
 from neuroveil.privacy.central.forecast import (
-    clipped_energies,
     covariance_correlation,
     predict_moments,
     row_covariance_correlation,
     squared_cosines,
 )
 from neuroveil.privacy.central.mean_covariance import MeanCovariance
+from neuroveil.privacy.central.moment_spec import MomentSpec
+from neuroveil.privacy.central.spectrum import clipped_energies
 from neuroveil.privacy.prediction import predict_additive
 from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.simulate.rows import spectrum_basis, spectrum_rows

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from neuroveil.privacy.central.calibration import MomentSpec
 from neuroveil.privacy.central.mean_covariance import MeanCovariance
-from neuroveil.privacy.central.quantile_budget import QuantileSpec
+from neuroveil.privacy.central.moment_spec import MomentSpec
+from neuroveil.privacy.central.quantile_spec import QuantileSpec
 from neuroveil.privacy.central.quantiles import DpQuantiles
 from neuroveil.types.certificate import LINKS, Fact
 

@@ -14,13 +14,10 @@ from scipy import stats
 from neuroveil.errors import ChainError
 from neuroveil.privacy.accounting import epsilon_by_pld
 from neuroveil.privacy.bounds import IntArray
-from neuroveil.privacy.central.calibration import MomentSpec
-from neuroveil.privacy.central.mean_covariance import (
-    MeanCovariance,
-    MomentDraws,
-    NoisyMoments,
-)
+from neuroveil.privacy.central.mean_covariance import MeanCovariance
+from neuroveil.privacy.central.moment_spec import MomentSpec
 from neuroveil.privacy.central.moments import sum_of_products, sum_of_rows, symmetric
+from neuroveil.privacy.central.noisy_moments import MomentDraws, NoisyMoments
 from neuroveil.privacy.randomness import RandomSource, SimulationRandomness
 from neuroveil.privacy.sampling import SystemRandomness
 from neuroveil.types.recording import FloatArray

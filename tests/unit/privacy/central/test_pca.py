@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 from neuroveil.errors import ChainError
+from neuroveil.privacy.central.basis import DpBasis, make_basis
 from neuroveil.privacy.central.covariance import CovarianceEstimate
-from neuroveil.privacy.central.pca import (
-    DpBasis,
-    DpPca,
-    best_rank,
-    make_basis,
-    projected_correlation,
-)
+from neuroveil.privacy.central.pca import DpPca
+from neuroveil.privacy.central.rank import best_rank, projected_correlation
 
 ENERGIES = np.array([2.0, 0.5, 0.1])
 PLAN = DpPca("gaussian", 0.5, 1e-6, 1.5, 2e-6, 2.0, (30, 5))

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from neuroveil.errors import ChainError
 from neuroveil.privacy.accounting import epsilon_by_zcdp
 from neuroveil.privacy.central.exponential import UNIFORM_BITS, choose, step_weights
-from neuroveil.privacy.central.quantile_budget import QUARTILES, QuantileBudget, QuantileSpec
-from neuroveil.privacy.central.quantiles import DpQuantiles, QuantileDraws
+from neuroveil.privacy.central.noisy_quantiles import QuantileDraws
+from neuroveil.privacy.central.quantile_budget import QuantileBudget
+from neuroveil.privacy.central.quantile_spec import QUARTILES, QuantileSpec
+from neuroveil.privacy.central.quantiles import DpQuantiles
 from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.privacy.sampling import SystemRandomness
 from neuroveil.types.recording import FloatArray
