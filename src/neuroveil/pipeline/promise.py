@@ -97,7 +97,7 @@ def row_wishes(study: Study, n_patients: int) -> RowWishes:
         norm=privacy.norm,
         trust_model=privacy.trust_model,
         projection=privacy.projection,
-        components=None if privacy.components == "auto" else privacy.components,
+        components=privacy.components,
         largest_codebook=privacy.largest_codebook,
         fresh_per_row=privacy.codebook_per_row,
     )

@@ -232,7 +232,7 @@ def _with_promise_of(certificate: Certificate, study: Study) -> Study:
     projection = certificate.value("preprocessing.projection")
     promise = {
         "projection": "none" if projection is None else "public_pca",
-        "components": "auto" if projection is None else projection["params"]["components"],
+        "components": None if projection is None else projection["params"]["components"],
         "trust_model": certificate.value("model.trust"),
         "epsilon": certificate.value("guarantee.epsilon_rows"),
         "delta": certificate.value("guarantee.delta"),

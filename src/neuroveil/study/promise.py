@@ -5,10 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import Field, Strict
+from pydantic import BeforeValidator, Field, Strict
 
 from neuroveil.errors import StudyMistake
 from neuroveil.study.section import Delta, Names, PositiveFloat, Section, Text
+
+Components = Annotated[
+    Annotated[int, Field(ge=1)] | None,
+    BeforeValidator(lambda value: None if value == "auto" else value),
+]
+"""A number of public components; ``"auto"`` is the same as leaving it out."""
 
 _PURE = ("privunit", "laplace", "paper_laplace")
 
@@ -58,7 +64,7 @@ class PrivacySettings(Section):
     norm: Literal["l2", "l1"] = "l2"
     clip_norm: PositiveFloat = 2.0
     projection: Literal["auto", "public_pca", "none"] = "none"
-    components: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    components: Components = None
     largest_codebook: Annotated[int, Field(ge=1 << 12, le=1 << 30)] | None = None
     codebook_per_row: bool = False
     ledger: str = "ledger.sqlite"
@@ -103,7 +109,7 @@ class PrivacySettings(Section):
                 "privacy.norm", "'l2' for projected rows", "'l1'",
                 "Public components are bounded in L2: set norm = 'l2' or projection = 'none'.",
             ))  # fmt: skip
-        if self.projection == "none" and self.components != "auto":
+        if self.projection == "none" and self.components is not None:
             found.append(StudyMistake(
                 "privacy.components", "nothing, since projection = 'none'", f"{self.components}",
                 "Set projection = 'public_pca', or leave components out.",

@@ -92,7 +92,16 @@ def test_delta_must_lie_from_zero_to_below_one(load, value):
         ('mechanism = "gaussian"\nnorm = "l1"', "privacy.norm"),
         ("clip_norm = 0.0", "privacy.clip_norm"),
         ('adjacency = "add_or_remove_one"', "privacy.adjacency"),
-        ('trust_model = "shuffled"', "privacy.trust_model"),
+        ('trust_model = "curator"', "privacy.trust_model"),
+        ('trust_model = "shuffled"\nmechanism = "gaussian"', "privacy.mechanism"),
+        ('trust_model = "shuffled"\nmechanism = "privunit"\ndelta = 0.0', "privacy.delta"),
+        ('mechanism = "privunit"\ndelta = 1e-5', "privacy.delta"),
+        ('mechanism = "privunit"\nnorm = "l1"', "privacy.norm"),
+        ('mechanism = "laplace"\nnorm = "l1"\nprojection = "public_pca"', "privacy.norm"),
+        ('projection = "none"\ncomponents = 3', "privacy.components"),
+        ('projection = "public_pca"\ncomponents = 0', "privacy.components"),
+        ("largest_codebook = 100", "privacy.largest_codebook"),
+        ("seed = 1", "privacy.seed"),
     ],
 )
 def test_privacy_settings_must_fit_together(load, text, where):
@@ -179,6 +188,6 @@ def test_bids_app_study_needs_no_file(tmp_path):
 def test_the_json_schema_knows_every_section():
     schema = study_json_schema()
     assert set(schema["properties"]) == {
-        "input", "montage", "signal", "features", "reference", "privacy", "labels", "provenance",
-        "output",
+        "input", "montage", "signal", "features", "reference", "privacy", "postprocessing",
+        "labels", "provenance", "output",
     }  # fmt: skip

@@ -142,7 +142,7 @@ def moments(statement: Statement) -> Moments | None:
     dimension = row_dimension(statement)
     if book is None or chance is None or not 0 < chance < 1 or dimension is None:
         return None
-    if not 2 <= dimension <= _WIDEST:
+    if not 1 <= dimension <= _WIDEST:
         return None
     close = close_moments(book.size, book.top, dimension + 1)
     inside, outside = float(chance / book.top), float((1 - chance) / (book.size - book.top))

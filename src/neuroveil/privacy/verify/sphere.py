@@ -105,7 +105,7 @@ def close_moments(size: int, top: int, sphere_dimension: int) -> CloseMoments:
     size, top : int
         Codewords N and close codewords K, K at most N / 2.
     sphere_dimension : int
-        D, at least 3.
+        D, at least 2.
 
     Returns
     -------
