@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,6 +56,49 @@ def workers_option(function: Command) -> Command:
         help="Processes for reading recordings.  [default: all cores]",
     )  # fmt: skip
     return option(function)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where recordings are read.
+
+    Parameters
+    ----------
+    workers : int or None
+        Processes of this machine, or jobs of SLURM.
+    scheduler : str or None
+        Address of a Dask scheduler, or ``"slurm"``; None for this machine alone.
+    """
+
+    workers: int | None
+    scheduler: str | None
+
+
+def place_options(function: Command) -> Command:
+    """Give a command ``--workers`` and ``--scheduler``, and hand it a :class:`Place`.
+
+    Parameters
+    ----------
+    function : callable
+        A click command function.
+
+    Returns
+    -------
+    callable
+        The same with an argument ``place``.
+    """
+
+    @workers_option
+    @click.option(
+        "--scheduler", metavar="ADDRESS", default=None,
+        help="Read recordings on a Dask cluster: address of its scheduler (tcp://... or "
+        "tls://...), or 'slurm' to start --workers jobs. All machines need the same files.",
+    )  # fmt: skip
+    @functools.wraps(function)
+    def wrapped(workers: int | None, scheduler: str | None, **arguments: Any) -> Any:
+        return function(place=Place(workers, scheduler), **arguments)
+
+    return wrapped  # type: ignore[return-value]
 
 
 def load(study: Path, out_dir: Path | None, overrides: dict[str, Any]) -> Study:

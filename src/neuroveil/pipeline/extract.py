@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from neuroveil.pipeline.settings import (
     software_versions,
     study_columns,
 )
-from neuroveil.pipeline.worker import Task
+from neuroveil.pipeline.worker import Outcome, Task
 from neuroveil.study import Study
 from neuroveil.types.catalogue import Column
 from neuroveil.types.recording import FloatArray, QualityFinding, RecordingFeatures, Roster
@@ -109,7 +110,10 @@ class _Source:
 
 
 def extract_study(
-    study: Study, n_workers: int | None = None, progress: Progress = no_progress
+    study: Study,
+    n_workers: int | None = None,
+    progress: Progress = no_progress,
+    scheduler: str | None = None,
 ) -> Extraction:
     """Take the features of every patient on the study's roster.
 
@@ -124,6 +128,9 @@ def extract_study(
         Processes; default: all cores.
     progress : callable
         Called with (done, total, what).
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers see the same files, or ``"slurm"``; default:
+        this machine alone. Results are the same.
 
     Returns
     -------
@@ -134,20 +141,23 @@ def extract_study(
     ------
     RecordingError
         If the roster itself cannot be used.
+    StudyError
+        If the scheduler cannot be used.
     """
     roster = find_roster(study)
     folder = private_folder(study.path(study.output.internal)) / "cache"
     sources = _sources(study, roster, folder, progress)
     todo = [s for s in sources if s.digest and not _cache_file(folder, s.digest).exists()]
     failures = {s.number: s.failure for s in sources if s.failure is not None}
-    failures |= _compute(study, todo, folder, n_workers or os.cpu_count() or 1, progress)
+    runner = _runner(n_workers, scheduler)
+    failures |= _compute(study, todo, folder, runner, progress)
     pooled = _Pool(roster, study_columns(study))
     for source in sources:
         if source.digest is None or source.number in failures:
             continue
         features = read_features(_cache_file(folder, source.digest))
         if features is None:  # damaged on disk: do this one again, in this process
-            failures |= _compute(study, [source], folder, 1, no_progress)
+            failures |= _compute(study, [source], folder, _runner(1, None), no_progress)
             features = read_features(_cache_file(folder, source.digest))
         if features is not None:
             pooled.add(source.row, features)
@@ -220,8 +230,22 @@ def _sources(study: Study, roster: Roster, folder: Path, progress: Progress) -> 
     return sources
 
 
+_Runner = Callable[[Iterable[Task], int], Iterator[Outcome]]
+"""Takes tasks and their number, and gives their outcomes as they finish."""
+
+
+def _runner(n_workers: int | None, scheduler: str | None) -> _Runner:
+    """Choose where tasks are done: processes of this machine, or a cluster."""
+    if scheduler is not None:
+        from neuroveil.pipeline.cluster import run_on_cluster
+
+        return lambda tasks, _: run_on_cluster(tasks, scheduler, n_workers)
+    most = n_workers or os.cpu_count() or 1
+    return lambda tasks, total: run_tasks(tasks, min(most, total))
+
+
 def _compute(
-    study: Study, todo: list[_Source], folder: Path, n_workers: int, progress: Progress
+    study: Study, todo: list[_Source], folder: Path, runner: _Runner, progress: Progress
 ) -> dict[int, RecordingError]:
     """Do the missing recordings; return those that cannot be used, by number."""
     if not todo:
@@ -240,7 +264,7 @@ def _compute(
         for source in todo
     )
     failures = {}
-    for done, outcome in enumerate(run_tasks(tasks, min(n_workers, total)), start=1):
+    for done, outcome in enumerate(runner(tasks, total), start=1):
         if outcome.error is not None:
             failures[outcome.number] = outcome.error
         progress(done, total, "extracting features")

@@ -9,8 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
-from neuroveil.errors import RecordingError
-from neuroveil.pipeline.worker import Outcome, Task, run_task
+from neuroveil.pipeline.worker import Outcome, Task, crashed, run_task
 
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -36,9 +35,9 @@ def run_tasks(tasks: Iterable[Task], n_workers: int) -> Iterator[Outcome]:
         suspects = yield from _run_until_crash(waiting, n_workers)
         for task in suspects:  # one of these brought the pool down: each alone now
             alone: deque[Task] = deque([task])
-            crashed = yield from _run_until_crash(alone, 1)
-            if crashed:
-                yield Outcome(task.number, _crashed(task))
+            culprits = yield from _run_until_crash(alone, 1)
+            if culprits:
+                yield Outcome(task.number, crashed(task))
 
 
 def _run_until_crash(waiting: deque[Task], n_workers: int) -> Generator[Outcome, None, list[Task]]:
@@ -66,13 +65,6 @@ def _pool(n_workers: int) -> ProcessPoolExecutor:
     for name in _THREAD_LIMITS:
         os.environ.setdefault(name, "1")
     return ProcessPoolExecutor(n_workers, mp_context=multiprocessing.get_context("spawn"))
-
-
-def _crashed(task: Task) -> RecordingError:
-    return RecordingError(
-        task.options.role, "a recording that can be read", "one that crashes its reader",
-        "Export the recording again in EDF, or take it off the roster's file list.",
-    )  # fmt: skip
 
 
 Progress = Callable[[int, int, str], None]

@@ -101,9 +101,29 @@ def recording_features(task: Task) -> RecordingFeatures:
         return extract_features(recording, task.settings)
 
 
+def crashed(task: Task) -> RecordingError:
+    """Make the error for a recording that brings its process down.
+
+    Parameters
+    ----------
+    task : Task
+        Whose process ended.
+
+    Returns
+    -------
+    RecordingError
+        For its outcome.
+    """
+    return RecordingError(
+        task.options.role, "a recording that can be read", "one that crashes its reader",
+        "Export the recording again in EDF, or take it off the roster's file list.",
+        code="reader_failed",
+    )  # fmt: skip
+
+
 def _unreadable(task: Task, found: str) -> RecordingError:
     # The reader's own message may quote file names or header text, so it is not repeated.
     return RecordingError(
         task.options.role, "a recording that can be read", found,
-        "Export the recording again, or take it off the roster's file list.",
+        "Export the recording again, or take it off the roster's file list.", code="reader_failed",
     )  # fmt: skip

@@ -108,7 +108,8 @@ def write_persyst(
     values: np.ndarray,
     times: Sequence[tuple[int, float]] = ((0, 3600.0),),
     kind: int = 0,
-    patient: str = f"[Patient]\nFirst={CANARY}\nBirthDate=01/02/70\nSex=M\nHand=R\n",
+    patient: str = f"[Patient]\nFirst={CANARY}\nBirthDate=01/02/70\nSex=M\nHand=R\n"
+    "TestDate=01/01/2020\nTestTime=10:00:00\n",
 ) -> Path:
     """Persyst header and samples; ``times`` is the table of sample times."""
     names = "\n".join(f"{name}-Ref={i}" for i, name in enumerate(NAMES[: len(values)], start=1))

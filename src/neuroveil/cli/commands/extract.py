@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from neuroveil.cli.arguments import load, study_arguments, workers_option
+from neuroveil.cli.arguments import Place, load, place_options, study_arguments
 from neuroveil.cli.face import Face, common_options
 
 PARTLY_DONE = 5
@@ -15,11 +15,11 @@ PARTLY_DONE = 5
 
 @click.command()
 @study_arguments
-@workers_option
+@place_options
 @click.option("--dry-run", is_flag=True, help="Count what is there and what is missing.")
 @common_options
 def command(
-    face: Face, study: Path, out_dir: Path | None, level: str | None, workers: int | None,
+    face: Face, study: Path, out_dir: Path | None, level: str | None, place: Place,
     dry_run: bool,
 ) -> int:  # fmt: skip
     """Take the features of every patient; the table stays in the internal folder.
@@ -37,7 +37,7 @@ def command(
             face.result(document, "\n".join(f"{key}: {value}" for key, value in document.items()))
             return 0
         start = time.monotonic()
-        extraction = extract_study(settings, workers, progress)
+        extraction = extract_study(settings, place.workers, progress, place.scheduler)
         seconds = time.monotonic() - start
     written = write_extraction(settings, extraction, seconds)
     summary = extraction.summary()
