@@ -8,6 +8,7 @@
     ├── ChainError         exit 4  a derivation that would not support its guarantee
     ├── BudgetError        exit 4  no room left in the privacy budget
     ├── CertificateError   exit 4  a certificate that is broken, or not bound to its files
+    ├── MachineError       exit 5  the machine, not the data, got in the way; run again
     ├── LinkageError       exit 3  identifiers that cannot be linked
     └── FederationError    exit 3  a federation that cannot go on
     NeuroveilWarning               something a person should know, and nothing is broken
@@ -154,6 +155,16 @@ class CertificateError(NeuroveilError):
     """A certificate cannot be read, does not hold, or does not match its files."""
 
     exit_code = 4
+
+
+class MachineError(NeuroveilError):
+    """The machine got in the way: a full disk, no memory, a limit of time.
+
+    Says nothing about the data. Work that was finished is kept; a release is never made
+    from what is left, since one patient's data could then decide another patient's row.
+    """
+
+    exit_code = 5
 
 
 class LinkageError(NeuroveilError):

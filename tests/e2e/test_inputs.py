@@ -118,10 +118,14 @@ def test_check_warns_where_the_reference_does_not_fit_the_declared_patients(
     assert "seven" in warning.lower() or "adults" in warning.lower()
 
 
-def test_a_site_builds_its_own_public_reference_and_uses_it(neuroveil, study):
+def test_a_site_builds_its_own_public_reference_and_uses_it(neuroveil, study, tmp_path):
+    others = tmp_path / "others"
+    made = neuroveil("simulate", others, "--patients", 4, "--seconds", 10, "--seed", 99)
+    assert made.code == 0
     own = study.parent / "own.json"
     public = study.parent / "public.toml"
-    public.write_text(study.read_text() + PROVENANCE)
+    text = study.read_text().replace('folder = "cohort"', 'folder = "others"')
+    public.write_text(text + PROVENANCE)
     assert neuroveil("reference", "build", study, "--out", own).code == 2
     built = neuroveil("reference", "build", public, "--out", own, "--json")
     assert built.code == 0, built.err
@@ -156,3 +160,15 @@ def test_simulate_writes_the_same_cohort_for_the_same_seed(neuroveil, tmp_path):
     assert len(files) == 4
     for file in files:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_a_reference_built_from_the_patients_themselves_is_refused(neuroveil, study):
+    public = study.parent / "public.toml"
+    public.write_text(study.read_text() + PROVENANCE)
+    own = study.parent / "own.json"
+    assert neuroveil("reference", "build", public, "--out", own).code == 0
+    study.write_text(study.read_text() + '\n[reference]\nname = "own.json"\n')
+    release = neuroveil("release", study)
+    assert release.code == 4
+    assert "10 recordings that are in both" in release.err
+    assert not (study.parent / "release").exists()

@@ -29,8 +29,8 @@ def ledger(neuroveil, tmp_path) -> Path:
     started = neuroveil("ledger", "init", path, "--epsilon", 10, "--delta", 1e-4, "--json")
     assert started.code == 0, started.err
     assert started.json == {
-        "ledger": "ledger.sqlite", "epsilon": 10.0, "delta": 1e-4, "site_wide_keys": False,
-        "written": True,
+        "ledger": "ledger.sqlite", "epsilon": 10.0, "delta": 1e-4, "rule": "basic",
+        "site_wide_keys": False, "written": True,
     }  # fmt: skip
     return path
 

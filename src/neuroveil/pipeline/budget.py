@@ -100,12 +100,13 @@ def open_ledger(study: Study) -> Ledger:
     if ledger is None and budget is not None:
         return Ledger.create(ledger_location(study), exact(budget.epsilon), exact(budget.delta))
     ledger = ledger or Ledger(ledger_location(study))  # refused: there is none
-    state = ledger.state()
-    if state.rule != "basic":
-        raise BudgetError(
-            "ledger.rule", "basic", state.rule,
-            "Certificates of this version state sums of epsilons: use a ledger that adds up.",
-        )  # fmt: skip
+    _check_agreement(study, ledger)
+    return ledger
+
+
+def _check_agreement(study: Study, ledger: Ledger) -> None:
+    """Refuse a ledger whose limit is not what the study counts on."""
+    budget, state = study.privacy.budget, ledger.state()
     limit = state.limit
     if budget is not None and limit != (exact(budget.epsilon), exact(budget.delta)):
         raise BudgetError(
@@ -114,7 +115,36 @@ def open_ledger(study: Study) -> Ledger:
             f"epsilon = {budget.epsilon:g}, delta = {budget.delta:g}",
             "A limit that was set stays set: correct the study.",
         )  # fmt: skip
-    return ledger
+
+
+def check_room(study: Study, request: ChargeRequest) -> None:
+    """Make every refusal that a release would meet at the ledger, without starting one.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+    request : ChargeRequest
+        What would be spent.
+
+    Raises
+    ------
+    BudgetError
+        If a release would be refused for lack of budget or of a sound ledger.
+    """
+    ledger, budget = existing_ledger(study, read_only=True), study.privacy.budget
+    if ledger is not None:
+        _check_agreement(study, ledger)
+        require_room(study, ledger, request)
+    elif budget is None:
+        Ledger(ledger_location(study))  # refused: there is none
+    elif request.epsilon > exact(budget.epsilon) or request.delta > exact(budget.delta):
+        raise BudgetError(
+            "budget",
+            f"room for epsilon = {float(request.epsilon):g}, delta = {float(request.delta):g}",
+            f"a limit of epsilon = {budget.epsilon:g}, delta = {budget.delta:g}",
+            "Ask for less, or set another budget before the first release.",
+        )  # fmt: skip
 
 
 def existing_ledger(study: Study, *, read_only: bool = False) -> Ledger | None:

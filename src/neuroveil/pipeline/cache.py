@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroveil.errors import StudyError, StudyMistake
 from neuroveil.recordings import parts_of
 from neuroveil.types.recording import QualityFinding, RecordingFeatures
 
@@ -34,10 +35,24 @@ def private_folder(folder: Path) -> Path:
     Returns
     -------
     Path
-        The same folder.
+        The same folder. One that existed before keeps the rights that it has.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be made or written to.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)
+    try:
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.chmod(0o700)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError
+    except OSError as error:
+        raise StudyError([StudyMistake(
+            "output.internal", "a folder that can be written to", type(error).__name__,
+            "Choose another internal folder, or correct its rights.",
+        )]) from None  # fmt: skip
     return folder
 
 
@@ -94,6 +109,34 @@ def keyed_digest(key: bytes, recording: Path, settings_digest: str) -> str:
     state = hashlib.blake2b(settings_digest.encode(), key=key, digest_size=32)
     for part in parts_of(recording):
         state.update(f"|{part.suffix.lower()}|{part.stat().st_size}|".encode())
+        with part.open("rb") as stream:
+            while block := stream.read(_BLOCK_BYTES):
+                state.update(block)
+    return state.hexdigest()
+
+
+def content_digest(recording: Path) -> str:
+    """Digest a recording's bytes without a key, to recognise public recordings.
+
+    Of a private recording it never leaves this process: it would show who holds a copy.
+
+    Parameters
+    ----------
+    recording : Path
+        The recording, with the other files that belong to it.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    """
+    state = hashlib.sha256()
+    for part in parts_of(recording):
         with part.open("rb") as stream:
             while block := stream.read(_BLOCK_BYTES):
                 state.update(block)

@@ -86,9 +86,11 @@ def run_demo(folder: Path, epsilon: float = 1.0, progress: Progress = no_progres
         If the folder is in use.
     """
     start = time.monotonic()
-    if (folder / "release").exists():
+    file, text = folder / "study.toml", _STUDY.format(epsilon=epsilon)
+    other = file.exists() and file.read_text(encoding="utf-8", errors="replace") != text
+    if (folder / "release").exists() or other:
         raise StudyError([StudyMistake(
-            "demo folder", "a new folder", "one with a release in it",
+            "demo folder", "a new folder", "one with a release or another study in it",
             "Name another folder, or remove this one: its budget is spent.",
         )])  # fmt: skip
     simulate_cohort(
@@ -96,7 +98,7 @@ def run_demo(folder: Path, epsilon: float = 1.0, progress: Progress = no_progres
         CohortSpec(),
         lambda done, total: progress(done, total, "simulating recordings"),
     )
-    (folder / "study.toml").write_text(_STUDY.format(epsilon=epsilon), encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     study = load_study(folder)
     released = release_study(study, progress=progress)
     internal, utility = write_internal_report(study, released, 20, progress)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroveil.errors import RecordingError
+from neuroveil.errors import MachineError, RecordingError
 from neuroveil.pipeline.cache import (
     KEY_FILE,
     cache_key,
@@ -17,6 +17,7 @@ from neuroveil.pipeline.cache import (
     private_folder,
     read_features,
 )
+from neuroveil.pipeline.machine import is_of_the_machine, machine_error
 from neuroveil.pipeline.pool import Progress, no_progress, run_tasks
 from neuroveil.pipeline.settings import (
     find_roster,
@@ -32,6 +33,8 @@ from neuroveil.types.catalogue import Column
 from neuroveil.types.recording import FloatArray, QualityFinding, RecordingFeatures, Roster
 from neuroveil.types.table import FeatureTable
 
+Failure = RecordingError | MachineError
+
 
 @dataclass(frozen=True, eq=False)
 class Extraction:
@@ -43,8 +46,8 @@ class Extraction:
         One row a patient of the roster, also for patients without a usable recording.
     findings : tuple of QualityFinding
         Of the roster and of all recordings.
-    failures : tuple of (int, RecordingError)
-        Recordings that could not be used, by number, in roster order.
+    failures : tuple of (int, RecordingError or MachineError)
+        Recordings that could not be used, or not be tried, by number, in roster order.
     n_recordings : int
         Recordings on the roster.
     n_reused, n_computed : int
@@ -57,7 +60,7 @@ class Extraction:
 
     table: FeatureTable
     findings: tuple[QualityFinding, ...]
-    failures: tuple[tuple[int, RecordingError], ...]
+    failures: tuple[tuple[int, Failure], ...]
     n_recordings: int
     n_reused: int
     n_computed: int
@@ -69,6 +72,19 @@ class Extraction:
     def n_patients_without_data(self) -> int:
         """Patients that will get the public fallback row."""
         return int(np.isnan(self.table.values).all(axis=1).sum())
+
+    def require_settled(self) -> None:
+        """Refuse to go on where the machine kept a recording from being tried.
+
+        Raises
+        ------
+        MachineError
+            The first of them. What a row holds must follow from that patient's own
+            recordings alone, never from the room that others left.
+        """
+        for _, failure in self.failures:
+            if isinstance(failure, MachineError):
+                raise failure
 
     @property
     def n_missing_cells(self) -> int:
@@ -106,7 +122,7 @@ class _Source:
     row: int
     path: Path
     digest: str | None
-    failure: RecordingError | None = None
+    failure: Failure | None = None
 
 
 def extract_study(
@@ -221,13 +237,35 @@ def _sources(study: Study, roster: Roster, folder: Path, progress: Progress) -> 
             try:
                 digest = keyed_digest(key, recording.path, settings)
             except OSError as error:
-                failure = RecordingError(
-                    role, "a file that can be read", type(error).__name__,
-                    "Check that the file is there and may be read.",
-                )  # fmt: skip
+                failure = _unreadable(role, error)
             sources.append(_Source(number, role, row, recording.path, digest, failure))
             progress(number, total, "looking at recordings")
+    _require_one_patient_each(sources)
     return sources
+
+
+def _require_one_patient_each(sources: list[_Source]) -> None:
+    """Refuse a recording under two keys: that person would count twice."""
+    owners: dict[str, set[int]] = {}
+    for source in sources:
+        if source.digest is not None:
+            owners.setdefault(source.digest, set()).add(source.row)
+    shared = sum(len(rows) > 1 for rows in owners.values())
+    if shared:
+        raise RecordingError(
+            "roster", "each recording with one patient",
+            f"{shared} recordings that stand with two or more",
+            "Find the patients that are listed twice: two rows are twice the influence.",
+        )  # fmt: skip
+
+
+def _unreadable(role: str, error: OSError) -> Failure:
+    if is_of_the_machine(error):
+        return machine_error(role, error)
+    return RecordingError(
+        role, "a file that can be read", type(error).__name__,
+        "Check that the file is there and may be read.",
+    )  # fmt: skip
 
 
 _Runner = Callable[[Iterable[Task], int], Iterator[Outcome]]
@@ -246,7 +284,7 @@ def _runner(n_workers: int | None, scheduler: str | None) -> _Runner:
 
 def _compute(
     study: Study, todo: list[_Source], folder: Path, runner: _Runner, progress: Progress
-) -> dict[int, RecordingError]:
+) -> dict[int, Failure]:
     """Do the missing recordings; return those that cannot be used, by number."""
     if not todo:
         return {}

@@ -39,7 +39,7 @@ def describe_reference(study: Study) -> ReferenceDescription:
         dataset=about.dataset, dataset_version=about.dataset_version, source=about.source,
         licence=about.licence, attribution=about.attribution, citation=about.citation,
         population=about.people, covers=about.covers, recordings=about.recordings,
-        n_people=0, n_recordings=0, settings={}, software={},
+        n_people=0, n_recordings=0, recording_digests=(), settings={}, software={},
     )  # fmt: skip
     return ReferenceDescription(
         name=about.name, version=about.version, preset=study.signal.preset,

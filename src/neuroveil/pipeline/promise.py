@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
+from neuroveil.errors import ChainError
+from neuroveil.pipeline.cache import content_digest
 from neuroveil.pipeline.revision import source_revision
 from neuroveil.pipeline.settings import (
     require_epsilon,
@@ -197,6 +201,36 @@ def named_reference(study: Study) -> Reference:
         return default_reference(study.signal.preset)
     path = study.path(study.reference.name)
     return load_reference(path if path.is_file() else study.reference.name)
+
+
+def require_other_people(study: Study, recordings: Iterable[Path]) -> None:
+    """Refuse a public reference that was built from the study's own recordings.
+
+    Constants that rest on the patients themselves would be private statistics under a
+    public name.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+    recordings : iterable of Path
+        The study's recordings.
+
+    Raises
+    ------
+    ChainError
+        If a recording of the study is one of the reference's.
+    """
+    if study.reference.scaling != "public_reference":
+        return
+    public = set(named_reference(study).provenance.recording_digests)
+    shared = sum(content_digest(path) in public for path in recordings if path.is_file())
+    if shared:
+        raise ChainError(
+            "reference", "constants from other people than the study's patients",
+            f"{shared} recordings that are in both",
+            "Name another reference, or take these patients off the roster.",
+        )  # fmt: skip
 
 
 def study_scaling(study: Study, table: FeatureTable) -> Scaling:

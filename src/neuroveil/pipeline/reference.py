@@ -11,6 +11,7 @@ from platform import python_version
 import numpy as np
 
 from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.pipeline.cache import content_digest
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.recordings import ReadOptions, opened_recording
 from neuroveil.reference import (
@@ -84,7 +85,13 @@ def build_reference_from_recordings(
         "lowpass_hz": read.lowpass_hz,
     }
     software = {"python": python_version(), **{name: version(name) for name in _PACKAGES}}
-    provenance = replace(description.provenance, settings=settings, software=software)
+    digests = sorted(
+        content_digest(file.path) for entry in roster.entries for file in entry.recordings
+    )
+    provenance = replace(
+        description.provenance, recording_digests=tuple(digests), settings=settings,
+        software=software,
+    )  # fmt: skip
     return build_reference(samples, replace(description, provenance=provenance))
 
 
@@ -179,6 +186,7 @@ _EEGMAT = Provenance(
     ),
     n_people=0,
     n_recordings=0,
+    recording_digests=(),
     settings={},
     software={},
 )

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.errors import MachineError, RecordingError, StudyError, StudyMistake
 from neuroveil.pipeline.budget import open_ledger, require_room, reserve
+from neuroveil.pipeline.claim import check_apart, claimed, uninterrupted
 from neuroveil.pipeline.extract import Extraction, extract_study
 from neuroveil.pipeline.internal_files import write_extraction
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.promise import (
     protect_settings,
+    require_other_people,
     study_scaling,
     with_public_categories,
 )
-from neuroveil.pipeline.release_folder import check_rendering, check_target, write_release
-from neuroveil.pipeline.settings import find_roster, study_columns
+from neuroveil.pipeline.release_folder import check_writing, write_release
+from neuroveil.pipeline.settings import find_roster, read_options, signal_settings, study_columns
 from neuroveil.pipeline.signing import signing_key
 from neuroveil.privacy import ProtectSettings, charge_request, check_release, protect, rehearse
 from neuroveil.study import Study
 from neuroveil.types.certificate import Certificate
-from neuroveil.types.charge import ChargeRequest
+from neuroveil.types.charge import Charge, ChargeRequest
+from neuroveil.types.recording import Roster
 from neuroveil.types.scaling import Scaling
 from neuroveil.types.table import FeatureTable
 
@@ -44,6 +49,11 @@ class Preview:
     request: ChargeRequest
     settings: ProtectSettings
     n_patients: int
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of the released table."""
+        return self.n_patients * self.request.dimension
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +101,43 @@ def preview_release(study: Study) -> Preview:
     ChainError
         If the promise could not be kept by the mechanism.
     """
-    n_patients = find_roster(study).n_patients
+    roster = find_roster(study)
+    n_patients = roster.n_patients
     check_delta(study, n_patients)
+    # Channels and signal settings that cannot be are refused here too.
+    _ = read_options(study), signal_settings(study)
+    check_label_columns(study, roster)
     settings = protect_settings(study, n_patients)
     request = charge_request(settings, study_columns(study), n_patients)
     return Preview(request, settings, n_patients)
+
+
+def check_label_columns(study: Study, roster: Roster) -> None:
+    """Refuse labels that the roster does not have.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+    roster : Roster
+        The study's patients.
+
+    Raises
+    ------
+    StudyError
+        If a label that is to be released is no column of the roster.
+    """
+    columns = {name for entry in roster.entries for name in entry.attributes}
+    missing = [
+        StudyMistake(
+            f"labels.{label.column}", "a column of the roster", "none of that name",
+            "Correct the name, or add the column to the roster.",
+        )
+        for label in study.labels
+        if label.policy != "left_out" and label.column not in columns
+    ]  # fmt: skip
+    if missing:
+        raise StudyError(missing)
 
 
 def check_delta(study: Study, n_patients: int) -> None:
@@ -156,26 +198,98 @@ def release_study(
         If anything stands against the release.
     """
     target = target or study.path(study.output.release)
-    check_target(target)
+    check_apart(study.path(study.output.internal), target)
     key = signing_key(study)
     preview = preview_release(study)
-    ledger = open_ledger(study)
-    require_room(study, ledger, preview.request)
-    start = time.monotonic()
-    extraction = extract_study(study, n_workers, progress)
-    write_extraction(study, extraction, time.monotonic() - start)
+    with claimed(target, preview.n_cells) as draft:
+        ledger = open_ledger(study)
+        require_room(study, ledger, preview.request)
+        start = time.monotonic()
+        require_other_people(study, recordings_of(find_roster(study)))
+        extraction = extract_study(study, n_workers, progress)
+        write_extraction(study, extraction, time.monotonic() - start)
+        prepared = _prepare(study, preview, extraction)
+        certificate = rehearse(prepared.scaling, preview.settings, preview.n_patients)
+        check_writing(certificate, prepared.table.columns, preview.n_patients, draft)
+        progress(0, 1, "drawing noise")
+        with uninterrupted():
+            charge = reserve(study, ledger, preview.request)
+            with paid(charge):
+                release = protect(prepared.table, prepared.scaling, preview.settings, charge)
+                certificate = write_release(release, target, key, draft)
+    progress(1, 1, "drawing noise")
+    return Released(target, certificate, extraction, prepared.scaling, preview.settings)
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """What is protected, and the constants that it is scaled with."""
+
+    table: FeatureTable
+    scaling: Scaling
+
+
+def _prepare(study: Study, preview: Preview, extraction: Extraction) -> _Prepared:
+    """Make every refusal that looks at the private table, before budget is spent."""
+    extraction.require_settled()
     require_data(extraction.table)
+    if extraction.table.n_patients != preview.n_patients:
+        raise RecordingError(
+            "roster", f"{preview.n_patients} patients, as when the run began",
+            f"{extraction.table.n_patients}",
+            "The roster changed while recordings were read; run again.",
+        )  # fmt: skip
     scaling = study_scaling(study, extraction.table)
     table = with_public_categories(study, extraction.table)
     check_release(table, scaling, preview.settings)
-    check_rendering(rehearse(scaling, preview.settings, preview.n_patients), table.columns)
-    check_target(target)
-    charge = reserve(study, ledger, preview.request)
-    progress(0, 1, "drawing noise")
-    release = protect(table, scaling, preview.settings, charge)
-    certificate = write_release(release, target, key)
-    progress(1, 1, "drawing noise")
-    return Released(target, certificate, extraction, scaling, preview.settings)
+    return _Prepared(table, scaling)
+
+
+@contextmanager
+def paid(charge: Charge) -> Iterator[None]:
+    """Say in every later error that budget was spent.
+
+    Parameters
+    ----------
+    charge : Charge
+        From the ledger.
+
+    Yields
+    ------
+    None
+        The block that uses the charge.
+
+    Raises
+    ------
+    MachineError
+        If anything goes wrong: what was spent stays spent.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise MachineError(
+            "release", "a release that is written after it was paid for", type(error).__name__,
+            f"Budget was spent (entry {charge.entry} of the ledger) and nothing was released. "
+            "Put the cause right; another attempt spends again.",
+        ) from error  # fmt: skip
+
+
+def recordings_of(roster: Roster) -> Iterator[Path]:
+    """Go through the recordings of a roster.
+
+    Parameters
+    ----------
+    roster : Roster
+        The study's patients.
+
+    Yields
+    ------
+    Path
+        Private.
+    """
+    for entry in roster.entries:
+        for recording in entry.recordings:
+            yield recording.path
 
 
 def require_data(table: FeatureTable) -> None:

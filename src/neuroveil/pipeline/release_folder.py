@@ -8,69 +8,31 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from neuroveil.errors import CertificateError, StudyError, StudyMistake
+import numpy as np
+
+from neuroveil.errors import CertificateError
 from neuroveil.keys import SiteKey, sign
+from neuroveil.pipeline.claim import check_target, claimed
 from neuroveil.report import public_report, statement
 from neuroveil.types.catalogue import Column, feature_spec
 from neuroveil.types.certificate import Certificate, digest
 from neuroveil.types.recording import FloatArray
 from neuroveil.types.release import Release
 
-FREE_BYTES_NEEDED = 64 << 20
 _EXAMPLES = ("load_table.py", "load_table.R")
 
 
-def check_target(target: Path) -> None:
-    """Make sure that a release can be written, before any budget is spent.
+def check_writing(
+    certificate: Certificate, columns: tuple[Column, ...], n_patients: int, draft: Path
+) -> None:
+    """Draw the page and write a table of zeros once, before any budget is spent.
 
-    Parameters
-    ----------
-    target : Path
-        The folder that will appear.
-
-    Raises
-    ------
-    StudyError
-        If it exists already, or nothing can be written beside it.
-    """
-    mistake = None
-    if target.exists() or target.is_symlink():
-        mistake = StudyMistake(
-            "output.release", "a folder that does not exist yet", "an existing one",
-            "Name another folder with --out, or move the old release away.",
-        )  # fmt: skip
-    else:
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            probe = target.parent / f".{secrets.token_hex(8)}"
-            probe.write_bytes(b"\0")
-            probe.unlink()
-            room = shutil.disk_usage(target.parent).free
-        except OSError as error:
-            mistake = StudyMistake(
-                "output.release", "a place that can be written to", type(error).__name__,
-                "Choose another folder with --out.",
-            )  # fmt: skip
-        else:
-            if room < FREE_BYTES_NEEDED:
-                mistake = StudyMistake(
-                    "output.release", f"{FREE_BYTES_NEEDED >> 20} MiB of free disk space",
-                    f"{room >> 20} MiB", "Make room: budget is spent before the files are written.",
-                )  # fmt: skip
-    if mistake is not None:
-        raise StudyError([mistake])
-
-
-def check_rendering(certificate: Certificate, columns: tuple[Column, ...]) -> None:
-    """Draw the page and the statement once, before any budget is spent.
-
-    A broken installation of a drawing library would otherwise be noticed too late.
+    A broken installation of a library would otherwise be noticed too late.
 
     Parameters
     ----------
@@ -78,12 +40,22 @@ def check_rendering(certificate: Certificate, columns: tuple[Column, ...]) -> No
         Of a rehearsal with the same settings.
     columns : tuple of Column
         The columns of the release.
+    n_patients : int
+        Roster size.
+    draft : Path
+        Folder for the attempt, left empty.
     """
     public_report(certificate, columns)
     statement(certificate)
+    zeros = np.zeros((n_patients, len(columns)))
+    _write_table(draft / "attempt", tuple(column.name for column in columns), zeros, {})
+    for file in draft.iterdir():
+        file.unlink()
 
 
-def write_release(release: Release, target: Path, key: SiteKey | None = None) -> Certificate:
+def write_release(
+    release: Release, target: Path, key: SiteKey | None = None, draft: Path | None = None
+) -> Certificate:
     """Write a release folder in one step.
 
     Parameters
@@ -91,9 +63,12 @@ def write_release(release: Release, target: Path, key: SiteKey | None = None) ->
     release : Release
         From :func:`neuroveil.privacy.protect`.
     target : Path
-        The folder that will appear; see :func:`check_target`.
+        The folder that will appear.
     key : SiteKey, optional
         Signs the certificate.
+    draft : Path, optional
+        Empty folder on the same file system, from :func:`neuroveil.pipeline.claim.claimed`;
+        one is claimed here where none is given.
 
     Returns
     -------
@@ -105,31 +80,31 @@ def write_release(release: Release, target: Path, key: SiteKey | None = None) ->
     CertificateError
         If something other than a release is handed in.
     StudyError
-        If the target appeared meanwhile.
+        If the target exists.
     """
     if not isinstance(release, Release):
         raise CertificateError(
             "release folder", "a Release", type(release).__name__,
             "Only what neuroveil.privacy.protect returns may be written.",
         )  # fmt: skip
-    draft = target.parent / f".{target.name}.{secrets.token_hex(8)}"
-    draft.mkdir(parents=True)
-    try:
-        _write_tables(release, draft)
-        _write_text(draft / "STATEMENT.md", statement(release.certificate))
-        _write_text(draft / "report.html", public_report(release.certificate, release.columns))
-        for name in _EXAMPLES:
-            source = resources.files("neuroveil.pipeline").joinpath("examples", name)
-            _write_text(draft / name, source.read_text("utf-8"))
-        files = {file.name: digest(file.read_bytes()) for file in sorted(draft.iterdir())}
-        certificate = release.certificate.bound_to(files)
-        if key is not None:
-            certificate = sign(certificate, key)
-        _write_text(draft / "certificate.json", _json_text(certificate.to_json()))
-        check_target(target)
-        draft.rename(target)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    if draft is None:
+        with claimed(target, release.values.size) as own:
+            return write_release(release, target, key, own)
+    _write_tables(release, draft)
+    _write_text(draft / "STATEMENT.md", statement(release.certificate))
+    _write_text(draft / "report.html", public_report(release.certificate, release.columns))
+    for name in _EXAMPLES:
+        source = resources.files("neuroveil.pipeline").joinpath("examples", name)
+        _write_text(draft / name, source.read_text("utf-8"))
+    files = {file.name: digest(file.read_bytes()) for file in sorted(draft.iterdir())}
+    certificate = release.certificate.bound_to(files)
+    if key is not None:
+        certificate = sign(certificate, key)
+    _write_text(draft / "certificate.json", _json_text(certificate.to_json()))
+    _flush(draft)
+    check_target(target)
+    draft.rename(target)
+    _flush(target.parent)
     return certificate
 
 
@@ -275,6 +250,18 @@ def _write_table(
     frame.to_parquet(stem.with_suffix(".parquet"), index=False)
     # The default float format is the shortest text that reads back as the same double.
     frame.to_csv(stem.with_suffix(".csv"), index=False, lineterminator="\n")
+    for suffix in (".parquet", ".csv"):
+        _flush(stem.with_suffix(suffix))
+
+
+def _flush(path: Path) -> None:
+    """See that a file or folder is on the disk: it was paid for."""
+    with suppress(PermissionError):  # folders cannot be opened on Windows
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def _json_text(document: object) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from neuroveil.errors import CertificateError
+from neuroveil.errors import CertificateError, StudyError, StudyMistake
 from neuroveil.evaluate import intrinsic_utility
 from neuroveil.pipeline.cache import private_folder
 from neuroveil.pipeline.extract import Extraction, extract_study
@@ -167,6 +167,29 @@ def render_internal_report(
     scaling = study_scaling(study, extraction.table)
     utility = measure_utility(extraction.table, scaling, settings, n_draws, progress)
     return internal_report(certificate, columns, utility, summarise(extraction))
+
+
+def check_place(target: Path, *, internal: bool) -> None:
+    """Refuse to put an internal page where it would travel with a release.
+
+    Parameters
+    ----------
+    target : Path
+        Where the page would go.
+    internal : bool
+        Whether the page rests on patient rows.
+
+    Raises
+    ------
+    StudyError
+        If a release lies in that folder or in one above it.
+    """
+    folders = [target.resolve().parent, *target.resolve().parent.parents]
+    if internal and any((folder / "certificate.json").exists() for folder in folders):
+        raise StudyError([StudyMistake(
+            "--out", "a place outside every release folder", "one inside a release",
+            "Keep internal pages apart from what is shared.",
+        )])  # fmt: skip
 
 
 def read_release(release: Path) -> tuple[Certificate, tuple[Column, ...]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuroveil.errors import RecordingError, StudyError
+from neuroveil.errors import MachineError, RecordingError, StudyError
 from neuroveil.pipeline.cache import write_features
+from neuroveil.pipeline.machine import is_of_the_machine, machine_error
 from neuroveil.recordings import ReadOptions, opened_recording
 from neuroveil.signal import SignalSettings, extract_features
 from neuroveil.types.recording import RecordingFeatures
@@ -45,12 +46,13 @@ class Outcome:
     ----------
     number : int
         The task's number.
-    error : RecordingError, optional
-        Why the recording cannot be used, or None where it is done.
+    error : RecordingError or MachineError, optional
+        Why the recording cannot be used, or what kept the machine from trying; None where
+        it is done.
     """
 
     number: int
-    error: RecordingError | None = None
+    error: RecordingError | MachineError | None = None
 
 
 def run_task(task: Task) -> Outcome:
@@ -67,15 +69,21 @@ def run_task(task: Task) -> Outcome:
         Also for a file that cannot be read: one file never ends a cohort.
     """
     try:
-        write_features(task.target, recording_features(task))
-    except RecordingError as error:
+        features = recording_features(task)
+    except (RecordingError, MachineError) as error:
         return Outcome(task.number, error)
     except StudyError:
         raise  # a mistake in the settings is the same for every file
-    except MemoryError:
-        return Outcome(task.number, _unreadable(task, "more data than this machine holds"))
+    except (MemoryError, OSError) as error:
+        if is_of_the_machine(error):
+            return Outcome(task.number, machine_error(task.options.role, error))
+        return Outcome(task.number, _unreadable(task, type(error).__name__))
     except Exception as error:  # a reader's own failure is one bad file
-        return Outcome(task.number, _unreadable(task, f"a reader failure ({type(error).__name__})"))
+        return Outcome(task.number, _unreadable(task, type(error).__name__))
+    try:
+        write_features(task.target, features)
+    except OSError as error:
+        return Outcome(task.number, machine_error(task.options.role, error))
     return Outcome(task.number)
 
 
@@ -121,9 +129,9 @@ def crashed(task: Task) -> RecordingError:
     )  # fmt: skip
 
 
-def _unreadable(task: Task, found: str) -> RecordingError:
+def _unreadable(task: Task, kind: str) -> RecordingError:
     # The reader's own message may quote file names or header text, so it is not repeated.
     return RecordingError(
-        task.options.role, "a recording that can be read", found,
+        task.options.role, "a recording that can be read", f"a reader failure ({kind})",
         "Export the recording again, or take it off the roster's file list.", code="reader_failed",
     )  # fmt: skip

@@ -106,6 +106,7 @@ def protect(
     values = plan.mechanism.apply(rows_int, draws)
     order = permutation(table.n_patients, source)
     values = np.ascontiguousarray(values[order])
+    charge.bind(values.tobytes())
     return Release(
         columns=table.columns,
         values=values,

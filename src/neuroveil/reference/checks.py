@@ -31,6 +31,8 @@ SMALLEST_EIGENVALUE = 1e-6
 
 _REMEDY = "Name a file that `neuroveil reference build` has written, unchanged."
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_LISTS = ("covers", "recording_digests")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _TEXT_FIELDS = tuple(
     field.name for field in fields(Provenance) if field.type == "str"
 )  # annotations are text in this project
@@ -119,11 +121,18 @@ def _provenance_mistakes(provenance: Any) -> list[StudyMistake]:
         return [_wrong("provenance", f"an object with the keys {', '.join(names)}", "another")]
     rules = [(key, "a text", _is_text(provenance[key])) for key in _TEXT_FIELDS]
     covers, software = provenance["covers"], provenance["software"]
+    digests = provenance["recording_digests"]
     rules += [
         (
             "covers",
             f"a list of {', '.join(POPULATIONS)}",
             isinstance(covers, list) and all(each in POPULATIONS for each in covers),
+        ),
+        (
+            "recording_digests",
+            "a list of SHA-256 digests",
+            isinstance(digests, list)
+            and all(_is_text(each) and _DIGEST.fullmatch(each) for each in digests),
         ),
         ("n_people", "a positive whole number", _is_count(provenance["n_people"])),
         ("n_recordings", "a positive whole number", _is_count(provenance["n_recordings"])),
@@ -180,7 +189,7 @@ def _make(document: dict[str, Any]) -> Reference:
         channels=tuple(document["channels"]),
         features=tuple(document["features"]),
         estimator=document["estimator"],
-        provenance=Provenance(**(provenance | {"covers": tuple(provenance["covers"])})),
+        provenance=Provenance(**(provenance | {name: tuple(provenance[name]) for name in _LISTS})),
         caveats=tuple(document["caveats"]),
         **matrices,
     )

@@ -49,6 +49,9 @@ class Provenance:
         Which recordings were used, for a reader.
     n_people, n_recordings : int
         How many.
+    recording_digests : tuple of str
+        SHA-256 of every recording, sorted, so that a release of the same people can be
+        refused. The recordings are public.
     settings : mapping
         Settings of the feature extraction, as plain data.
     software : mapping of str to str
@@ -66,6 +69,7 @@ class Provenance:
     recordings: str
     n_people: int
     n_recordings: int
+    recording_digests: tuple[str, ...]
     settings: Mapping[str, Any]
     software: Mapping[str, str]
 
@@ -136,7 +140,8 @@ class Reference:
             :func:`~neuroveil.reference.save_reference`.
         """
         provenance = asdict(self.provenance)
-        provenance["covers"] = list(self.provenance.covers)
+        for name in ("covers", "recording_digests"):
+            provenance[name] = list(provenance[name])
         return {
             "schema": SCHEMA,
             "schema_version": SCHEMA_VERSION,

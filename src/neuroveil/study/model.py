@@ -22,6 +22,7 @@ from neuroveil.study.recordings import (
     SignalOptions,
 )
 from neuroveil.study.section import Section, Text
+from neuroveil.types.catalogue import column_from_name
 
 
 class OutputSettings(Section):
@@ -39,18 +40,30 @@ class OutputSettings(Section):
         list of StudyMistake
             Empty where the section is consistent.
         """
-        internal, release = Path(self.internal), Path(self.release)
-        if self.signing_key is not None and release in Path(self.signing_key).parents:
-            return [StudyMistake(
-                "output.signing_key", "a file outside the release folder", "one inside it",
-                "The key must never travel with a release.",
-            )]  # fmt: skip
-        if internal == release or internal in release.parents or release in internal.parents:
-            return [StudyMistake(
-                "output", "two folders, neither inside the other", "folders that meet",
-                "Internal results hold patient rows and must not travel with a release.",
-            )]  # fmt: skip
+        return folders_that_meet(Path(self.internal), Path(self.release))
+
+
+def folders_that_meet(internal: Path, release: Path) -> list[StudyMistake]:
+    """Refuse two folders of which one lies in the other.
+
+    Parameters
+    ----------
+    internal, release : Path
+        As written, or resolved.
+
+    Returns
+    -------
+    list of StudyMistake
+        Empty where they are apart.
+    """
+    if internal != release and internal not in release.parents and (
+        release not in internal.parents
+    ):  # fmt: skip
         return []
+    return [StudyMistake(
+        "output", "two folders, neither inside the other", "folders that meet",
+        "Internal results hold patient rows and must not travel with a release.",
+    )]  # fmt: skip
 
 
 class Study(Section):
@@ -80,27 +93,21 @@ class Study(Section):
         list of StudyMistake
             Empty where the study is consistent.
         """
+        found: list[StudyMistake] = []
         found = []
         columns = [label.column for label in self.labels]
-        if len(set(columns)) < len(columns):
+        if len(set(columns)) != len(columns):
             found.append(StudyMistake(
                 "labels", "each column once", "a column that stands twice",
                 "A label that is released twice is spent twice: keep one block a column.",
             ))  # fmt: skip
-        released = [label for label in self.labels if label.policy != "left_out"]
-        if self.privacy.trust_model == "shuffled" and released:
+        if any(column_from_name(column) is not None for column in columns):
             found.append(StudyMistake(
-                "labels", "none, since privacy.trust_model = 'shuffled'", f"{len(released)}",
-                "A label beside a row shrinks the batch that it hides in to its own group: leave "
-                "labels out, or set trust_model = 'local'.",
+                "labels", "columns that are not named like features", "one that is",
+                "Rename that column of the roster: the table holds features under such names.",
             ))  # fmt: skip
-        private = self.reference.scaling == "private_statistics"
-        if private and self.privacy.projection == "public_pca":
-            found.append(StudyMistake(
-                "privacy.projection", "'none' or 'auto', since reference.scaling = "
-                "'private_statistics'", "'public_pca'",
-                "A public basis goes with public constants: set scaling = 'public_reference'.",
-            ))  # fmt: skip
+        # Written apart, the two may still meet once dots and links are followed.
+        found += folders_that_meet(self.path(self.output.internal), self.path(self.output.release))
         return found
 
     def path(self, relative: str) -> Path:

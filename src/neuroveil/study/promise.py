@@ -18,6 +18,8 @@ Components = Annotated[
 
 _PURE = ("privunit", "laplace", "paper_laplace")
 
+_LONGEST_CATEGORY = 200
+
 
 class ReferenceSettings(Section):
     """Where centre and spread of every column come from."""
@@ -187,6 +189,13 @@ class LabelSettings(Section):
             found.append(StudyMistake(
                 f"{where}.bins", "rising edges", "others", "Sort the edges, each once.",
             ))  # fmt: skip
+        if any(_is_awkward(name) for name in self.category_names):
+            found.append(StudyMistake(
+                f"{where}.categories",
+                "names of at most 200 characters without blanks at their ends, that a "
+                "spreadsheet does not take for a formula", "others",
+                "Rename these categories.",
+            ))  # fmt: skip
         if self.policy == "randomised_response" and self.epsilon is None:
             found.append(StudyMistake(
                 f"{where}.epsilon", "a positive number", "nothing",
@@ -234,6 +243,12 @@ class LabelSettings(Section):
             if low <= number < high:
                 return name
         return None
+
+
+def _is_awkward(category: str) -> bool:
+    """Whether a released label would be lost, refused, or run by whoever opens the table."""
+    unsafe = category.startswith(("=", "+", "-", "@")) or not category.isprintable()
+    return unsafe or category != category.strip() or len(category) > _LONGEST_CATEGORY
 
 
 class ProvenanceSettings(Section):

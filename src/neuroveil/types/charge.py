@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import threading
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -63,6 +66,7 @@ class ChargeRequest:
 
 
 _SEAL = object()
+_CONSUMING = threading.Lock()
 
 
 class Charge:
@@ -90,7 +94,9 @@ class Charge:
         If somebody other than the ledger tries to make one.
     """
 
-    __slots__ = ("_consumed", "commitment", "entry", "request", "standing")
+    __slots__ = (
+        "_consumed", "_process", "_released", "commitment", "entry", "request", "standing",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -113,6 +119,8 @@ class Charge:
         self.standing = BudgetStanding(SITE, "basic", limit, spent_before, after, prior_releases)
         self.commitment: HeadCommitment | None = None
         self._consumed = False
+        self._process = os.getpid()
+        self._released: bytes | None = None
 
     @classmethod
     def in_ledger(
@@ -181,10 +189,10 @@ class Charge:
         BudgetError
             If the charge was used before, or was made for something else.
         """
-        if self._consumed:
+        if self._process != os.getpid():
             raise BudgetError(
-                "charge", "a fresh charge", "one that has already paid for a release",
-                "Reserve again: every draw of noise is a new spend.",
+                "charge", "use in the process that reserved it", "use in another one",
+                "Reserve again where the release is made.",
             )  # fmt: skip
         if request != self.request:
             raise BudgetError(
@@ -192,7 +200,49 @@ class Charge:
                 "one made for other parameters",
                 "Reserve budget for the parameters of this release.",
             )  # fmt: skip
-        self._consumed = True
+        with _CONSUMING:
+            first, self._consumed = not self._consumed, True
+        if not first:
+            raise BudgetError(
+                "charge", "a fresh charge", "one that has already paid for a release",
+                "Reserve again: every draw of noise is a new spend.",
+            )  # fmt: skip
+
+    def bind(self, released: bytes) -> None:
+        """Tie the charge to the one draw that it has paid for.
+
+        Parameters
+        ----------
+        released : bytes
+            The released values.
+
+        Raises
+        ------
+        BudgetError
+            If the charge has not paid yet, or is tied to another draw.
+        """
+        with _CONSUMING:
+            if not self._consumed or self._released is not None:
+                raise BudgetError(
+                    "charge", "one draw for one charge", "another draw",
+                    "Reserve again: every draw of noise is a new spend.",
+                )  # fmt: skip
+            self._released = hashlib.sha256(released).digest()
+
+    def paid_for(self, released: bytes) -> bool:
+        """Tell whether these are the values that the charge has paid for.
+
+        Parameters
+        ----------
+        released : bytes
+            Values that want to be a release.
+
+        Returns
+        -------
+        bool
+            False for any other values, and before :meth:`bind`.
+        """
+        return self._released == hashlib.sha256(released).digest()
 
     @property
     def is_consumed(self) -> bool:

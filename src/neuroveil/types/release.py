@@ -61,7 +61,7 @@ class Release:
     Raises
     ------
     ChainError
-        If no spent charge stands behind it, or shapes disagree.
+        If no spent charge stands behind exactly these values, or shapes disagree.
     """
 
     columns: tuple[Column, ...]
@@ -77,6 +77,11 @@ class Release:
         if not isinstance(self.charge, Charge) or not self.charge.is_consumed:
             raise ChainError(
                 "release", "a charge that was spent on it", "none",
+                "Make releases with neuroveil.privacy.protect.",
+            )  # fmt: skip
+        if not self.charge.paid_for(self.values.tobytes()):
+            raise ChainError(
+                "release", "the values that the charge has paid for", "other values",
                 "Make releases with neuroveil.privacy.protect.",
             )  # fmt: skip
         request, m = self.charge.request, self.certificate.value("bound.dimension")

@@ -15,12 +15,17 @@ from neuroveil.ledger import Ledger, Terms
 from neuroveil.pipeline.budget import (
     anchor_file,
     budget_standing,
+    composed_epsilon,
     existing_ledger,
     ledger_location,
     open_ledger,
     require_room,
     reserve,
 )
+from neuroveil.pipeline.release_folder import write_release
+from neuroveil.privacy import ProtectSettings, charge_request, protect
+from neuroveil.privacy.verify import verify
+from neuroveil.reference import default_reference
 from neuroveil.study import Study, load_study
 from neuroveil.types.budget import SITE, Scope
 from neuroveil.types.charge import ChargeRequest
@@ -80,14 +85,38 @@ class TestStarting:
             open_ledger(make_study())
         assert open_ledger(make_study(budget=False)).state().limit[0] == 1
 
-    def test_certificates_cannot_state_composed_spends_yet(self, make_study, tmp_path) -> None:
-        from neuroveil.pipeline.budget import composed_epsilon
 
+class TestComposedSpends:
+    """Ledgers with the rule ``pld``: what they charge, certificates state and `verify` confirms."""
+
+    RELEASES = (
+        ("gaussian", 0.5, 1e-6), ("laplace", 0.3, 0.0), ("gaussian", 0.5, 1e-5),
+        ("gaussian", 0.2, 1e-6), ("laplace", 0.1, 0.0),
+    )  # fmt: skip
+
+    def test_certificates_verify(self, table, columns, tmp_path) -> None:
         path = tmp_path / "ledger.sqlite"
-        Ledger.create(path, Fraction(10), Fraction(1, 1000), Terms("pld"))
-        with pytest.raises(BudgetError, match="use a ledger that adds up"):
-            open_ledger(make_study())
-        assert Ledger(path, composer=composed_epsilon).reserve(request()).standing.rule == "pld"
+        Ledger.create(path, Fraction(3), Fraction(1, 10**5), Terms("pld"))
+        ledger = Ledger(path, composer=composed_epsilon)
+        scaling = default_reference("harmonised").scaling_for(columns)
+        left = 3.0
+        for number, (mechanism, epsilon, delta) in enumerate(self.RELEASES):
+            settings = ProtectSettings(mechanism, epsilon, delta, 2.0)
+            charge = ledger.reserve(charge_request(settings, columns, table.n_patients))
+            folder = tmp_path / f"release-{number}"
+            certificate = write_release(protect(table, scaling, settings, charge), folder)
+            assert verify(folder).exit_code == 0
+            assert certificate.value("composition.rule") == "pld"
+            remaining = certificate.value("composition.remaining")["epsilon"]
+            assert 0 < remaining < left
+            left = remaining
+        # Added up, they would have spent epsilon = 1.6 and more than all of delta.
+        assert ledger.state().spent[1] == Fraction(1, 10**5)
+
+    def test_the_study_may_use_such_a_ledger(self, make_study, tmp_path) -> None:
+        Ledger.create(tmp_path / "ledger.sqlite", Fraction(10), Fraction(1, 1000), Terms("pld"))
+        study = make_study()
+        assert reserve(study, open_ledger(study), request()).standing.rule == "pld"
 
 
 class TestCharging:

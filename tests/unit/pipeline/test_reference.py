@@ -34,7 +34,7 @@ DESCRIPTION = ReferenceDescription(
     preset="harmonised",
     provenance=Provenance(
         "made-up people", "1", "none", "CC0", "none is asked for", "none",
-        "people who do not exist", ("adults",), "one a person", 0, 0, {}, {},
+        "people who do not exist", ("adults",), "one a person", 0, 0, (), {}, {},
     ),
     caveats=(),
 )  # fmt: skip

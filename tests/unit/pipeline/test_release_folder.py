@@ -1,6 +1,7 @@
 """Only a release can be written; it appears whole, and never over something else."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 
 from neuroveil.errors import BudgetError, CertificateError, ChainError, StudyError
 from neuroveil.pipeline import release_folder
-from neuroveil.pipeline.release_folder import check_target, write_release
+from neuroveil.pipeline.claim import check_target
+from neuroveil.pipeline.release_folder import write_release
 from neuroveil.privacy import ProtectSettings, protect, simulate
 from neuroveil.privacy.verify import verify
 from neuroveil.reference import default_reference
@@ -56,10 +58,10 @@ def test_an_existing_target_is_refused(release, tmp_path):
     assert list((tmp_path / "release").iterdir()) == []
 
 
-def test_a_full_disk_is_noticed_before_budget_is_spent(tmp_path, monkeypatch):
-    monkeypatch.setattr(release_folder, "FREE_BYTES_NEEDED", 1 << 62)
-    with pytest.raises(StudyError, match="free disk space"):
-        check_target(tmp_path / "release")
+def test_other_values_are_not_what_the_charge_has_paid_for(release):
+    """Neither raw rows nor a second draw pass for the draw that was charged."""
+    with pytest.raises(ChainError, match="other values"):
+        replace(release, values=release.values + 1.0)
 
 
 def test_a_crash_while_writing_leaves_no_folder(release, tmp_path, monkeypatch):
@@ -69,7 +71,7 @@ def test_a_crash_while_writing_leaves_no_folder(release, tmp_path, monkeypatch):
     monkeypatch.setattr(release_folder, "statement", fail)
     with pytest.raises(OSError):  # noqa: PT011 - an OSError of the system has no fixed text
         write_release(release, tmp_path / "release")
-    assert [entry.name for entry in tmp_path.iterdir() if "release" in entry.name] == []
+    assert [entry.name for entry in tmp_path.iterdir()] == ["ledger.sqlite"]
 
 
 def test_no_patient_key_in_any_file(release, tmp_path):

@@ -35,6 +35,7 @@ PROVENANCE = Provenance(
     recordings="two a person",
     n_people=0,
     n_recordings=0,
+    recording_digests=(),
     settings={"line_frequency_hz": 50.0},
     software={"numpy": "2.0"},
 )

@@ -57,10 +57,11 @@ def _overrides(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dry_run(face: Face, settings: Study) -> int:
-    from neuroveil.pipeline.budget import budget_standing
+    from neuroveil.pipeline.budget import budget_standing, check_room
     from neuroveil.pipeline.release import preview_release
 
     preview = preview_release(settings)
+    check_room(settings, preview.request)
     standing = budget_standing(settings, preview.request)
     document = _preview_document(preview)
     left = "no ledger yet"

@@ -43,7 +43,9 @@ def command(face: Face, release: Path, study: Path | None, **options: Any) -> in
     written = not options["dry_run"]
     if written:
         from neuroveil.pipeline.internal_files import write_text
+        from neuroveil.pipeline.reports import check_place
 
+        check_place(target, internal=study is not None)
         write_text(target, page)
     kind = "public" if study is None else "internal"
     document = {"report": str(target), "kind": kind, "bytes": len(page.encode()),
