@@ -108,8 +108,11 @@ def _check_second_opinion(statement: Statement) -> Iterator[Check]:
         return
     package = (statement.text(name, "method") or "").partition(",")[0]
     listed = statement.text("software.versions", package)
-    if listed is not None and statement.text(name, "version") != listed:
-        yield broken(name, "Its version is not the one listed under software.")
+    if listed is None or statement.text(name, "version") != listed:
+        yield broken(name, "Its library and version are not listed under software.")
+        return
+    if not 0 <= delta < 1:
+        yield broken(name, "Delta is a probability below 1.", stated=delta)
         return
     gaussian = statement.text("mechanism.name") == "gaussian"
     if gaussian and not is_close(delta, calibrated):

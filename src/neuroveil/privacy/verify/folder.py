@@ -99,13 +99,12 @@ def _check_contents(
         yield from check_messages(statement, *files, names)
     else:
         yield from check_table(statement, folder / "table.csv", names)
-    described = table
+    if not is_projected(statement):
+        yield check_constants(statement, table)
     if estimate is not None:
         features = feature_names(statement, estimate)
         yield from check_dictionary(statement, estimate, chain_digest, features)
-        described = estimate
-    if not is_projected(statement) or estimate is not None:
-        yield check_constants(statement, described)
+        yield check_constants(statement, estimate)
     if inputs is None:
         return
     constants = read_public_inputs(statement, inputs)

@@ -41,11 +41,13 @@ def any_object() -> Shape:
     )
 
 
-def step(*fitted_on: str) -> Shape:
+def step(name: str, *fitted_on: str) -> Shape:
     """An object that describes a step of preprocessing.
 
     Parameters
     ----------
+    name : str
+        Name of the step, which is that of its fact.
     *fitted_on : str
         What it may be fitted on.
 
@@ -56,7 +58,7 @@ def step(*fitted_on: str) -> Shape:
     """
     return shapes.record(
         {
-            "step": shapes.words(), "params": any_object(), "params_digest": shapes.digest(),
+            "step": shapes.one_of(name), "params": any_object(), "params_digest": shapes.digest(),
             "fitted_on": shapes.one_of(*fitted_on), "epsilon": shapes.number(0, 0),
             "delta": shapes.number(0, 0),
         }

@@ -44,9 +44,9 @@ PEOPLE: tuple[Rule, ...] = (
     assumed("domain.missing_policy", shapes.one_of("public_centre")),
     assumed("domain.labels", forms.labels()),
     assumed("domain.unprotected", shapes.names()),
-    assumed("preprocessing.features", forms.step("public", "private")),
-    assumed("preprocessing.scaling", forms.step("public", "private")),
-    assumed("preprocessing.projection", shapes.nullable(forms.step("public"))),
+    assumed("preprocessing.features", forms.step("features", "public", "private")),
+    assumed("preprocessing.scaling", forms.step("scaling", "public", "private")),
+    assumed("preprocessing.projection", shapes.nullable(forms.step("projection", "public"))),
 )  # fmt: skip
 """Unit, adjacency, domain and preprocessing."""
 

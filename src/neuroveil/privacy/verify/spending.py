@@ -48,7 +48,7 @@ def check_composition(statement: Statement) -> Iterator[Check]:
     limit = [statement.number("composition.limit", key) for key in ("epsilon", "delta")]
     if prior is None and None in spent:
         yield missing("composition.prior_releases", "whether these patients were released before")
-    elif prior is not None and None not in spent and (prior == 0) != (spent == [0, 0]):
+    elif prior is not None and None not in spent and not _agree(prior, spent):
         yield broken(
             "composition.prior_releases",
             "The number of earlier releases and what they spent contradict each other.",
@@ -70,6 +70,11 @@ def check_composition(statement: Statement) -> Iterator[Check]:
         return
     for key, total, before in zip(("epsilon", "delta"), limit, spent, strict=True):
         yield _check_remaining(statement, key, total, before)
+
+
+def _agree(prior: int, spent: list[Fraction | None]) -> bool:
+    """Every release spends some epsilon, though not every one spends some delta."""
+    return spent == [0, 0] if prior == 0 else spent[0] != 0
 
 
 def _check_remaining(

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 from neuroveil.privacy.verify.basis import row_dimension
@@ -29,6 +30,8 @@ from neuroveil.privacy.verify.statement import Statement
 
 _FALSE_ALARM = 1.6e-7
 _ENOUGH_CELLS = 24
+# Lengths in steps of the grid, so that squares and ratios of squares are doubles.
+_LEAST_STEPS, _MOST_STEPS = Fraction(1, 10**30), Fraction(10**60)
 
 
 @dataclass
@@ -104,8 +107,10 @@ def _stated_noise(statement: Statement) -> _Noise | None:
     positive = scale > 0 and clip_norm > 0 and n > 0 and d > 0
     if mechanism is None or not positive or not -1022 <= grid <= 512:
         return None
-    step = 2.0**grid
-    return _Noise(mechanism == "gaussian", float(scale) / step, float(clip_norm) / step, n, d)
+    sizes = [length / Fraction(2) ** grid for length in (scale, clip_norm)]
+    if not all(_LEAST_STEPS <= size <= _MOST_STEPS for size in sizes):
+        return None
+    return _Noise(mechanism == "gaussian", float(sizes[0]), float(sizes[1]), n, d)
 
 
 def _read(
@@ -113,6 +118,8 @@ def _read(
 ) -> _Sums:
     """Read the table once, exactly; sizes are sums of squares or of absolute values."""
     sums = _Sums(columns=[0] * noise.d)
+    if len(names) < noise.d:
+        raise TableError("The table has fewer columns than certified.")
     categories: list[set[str]] = [set() for _ in names[noise.d :]]
     for line in lines_of(path, names, "table"):
         _add(sums, noise, [_steps(text, grid) for text in line[: noise.d]])
