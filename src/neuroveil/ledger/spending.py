@@ -114,17 +114,20 @@ class Spending:
             patients = members & patients
         concerned = members if patients is None else patients
         groups = _groups(self._book, _relevant(self._book, limit), concerned)
-        before, events = self._worst(groups, limit)
-        with_it = [group + newcomer.events for group in groups]
         prior = [
             spend
             for spend in _relevant(self._book, limit)
             if _concerns(self._book, spend, concerned)
         ]
+        with_it = [group + newcomer.events for group in groups]
+        after, worst = self._worst(with_it, limit)
+        events = worst[: len(worst) - len(newcomer.events)]
+        # Under pld all figures are those of one patient, so that they follow from the events.
+        alone = self._book.opening.rule == "pld"
+        before, _ = self._worst([events] if alone else groups, limit)
         return BudgetStanding(
             scope=limit.scope, rule=self._book.opening.rule, limit=(limit.epsilon, limit.delta),
-            spent_before=before, spent_after=self._worst(with_it, limit)[0],
-            prior_releases=len(prior), prior_events=events,
+            spent_before=before, spent_after=after, prior_releases=len(prior), prior_events=events,
         )  # fmt: skip
 
     def _worst(self, groups: list[Events], limit: Limit) -> tuple[Amount, Events]:

@@ -22,6 +22,9 @@ _KEY_FILE = click.option(
 )  # fmt: skip
 
 
+_RULE = (
+    "How spends add up: as sums, or by composing privacy losses, which suits many small releases."
+)
 _SITE_WIDE = (
     "Declare that roster keys are patient numbers of the whole site: one person, one key, in "
     "every study. Releases about different patients then count apart."
@@ -50,6 +53,8 @@ def command() -> None:
 @command.command()
 @_LEDGER
 @_amounts
+@click.option("--rule", type=click.Choice(["basic", "pld"]), default="basic", show_default=True,
+              help=_RULE)  # fmt: skip
 @click.option("--site-wide-keys", is_flag=True, help=_SITE_WIDE)
 @_KEY_FILE
 @_DRY_RUN
@@ -62,12 +67,12 @@ def init(face: Face, ledger: str, epsilon: float, delta: float, **options: Any) 
     from neuroveil.pipeline.budget import exact
 
     written = not options["dry_run"]
-    terms = Terms(site_wide_keys=options["site_wide_keys"], key_file=options["key_file"])
+    terms = Terms(options["rule"], options["site_wide_keys"], options["key_file"])
     check_limit(ledger, epsilon, delta)
     if written:
         Ledger.create(ledger, exact(epsilon), exact(delta), terms)
     document = {
-        "ledger": named(ledger), "epsilon": epsilon, "delta": delta,
+        "ledger": named(ledger), "epsilon": epsilon, "delta": delta, "rule": terms.rule,
         "site_wide_keys": terms.site_wide_keys, "written": written,
     }  # fmt: skip
     face.result(
