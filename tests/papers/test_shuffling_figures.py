@@ -37,6 +37,7 @@ class TestClones:
             assert clones_epsilon(DELTA, local, 17) > 0.999 * local
 
 
+@pytest.mark.slow
 class TestBlanketTable:
     """Epsilon_0 and squared error with the codebook chosen for the shuffled guarantee.
 

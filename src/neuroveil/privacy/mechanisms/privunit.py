@@ -10,7 +10,9 @@ e^epsilon: pure epsilon, whatever the ranking does, rounding, ties and NaN inclu
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -288,8 +290,7 @@ class PrivUnit:
             close = self.close_sets(lifted, self.codebook_seed)
         else:
             seeds = tuple(_seed(words) for words in draws.integers[:, 2:].tolist())
-            alone = [self.close_sets(lifted[row : row + 1], seed) for row, seed in enumerate(seeds)]
-            close = np.concatenate(alone)
+            close = self._close_alone(lifted, seeds)
         return Messages(pick(close, draws.integers[:, 0], draws.integers[:, 1]), seeds)
 
     def decode(self, messages: Messages) -> FloatArray:
@@ -349,6 +350,13 @@ class PrivUnit:
             Numbers of codewords in increasing order.
         """
         return closest_codewords(lifted, self._codebook(seed), self.design.top)
+
+    def _close_alone(self, lifted: IntArray, seeds: tuple[bytes, ...]) -> IntArray:
+        """Find each row's close codewords in a codebook of its own, by as many threads."""
+        rows = [lifted[row : row + 1] for row in range(len(seeds))]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            alone = list(pool.map(self.close_sets, rows, seeds))
+        return np.concatenate([np.empty((0, self.design.top), dtype=np.int64), *alone])
 
     def _codebook(self, seed: bytes) -> Codebook:
         return Codebook(seed, self.design.size, self.design.sphere_dimension)

@@ -93,6 +93,7 @@ def test_large_batches_with_half_the_codewords_close(n: int, local: float, epsil
     assert exact * (1 - 1e-9) <= bound <= exact * (1 + 5e-3)
 
 
+@pytest.mark.slow
 def test_monte_carlo_agrees() -> None:
     """Four million sums of 300 losses: within 5 standard errors (fixed seed)."""
     n, local, share, epsilon = 300, 3.0, 0.1, 0.4
@@ -146,6 +147,7 @@ def test_a_million_rows_take_seconds() -> None:
     assert time.process_time() - start < 30
 
 
+@pytest.mark.slow
 def test_the_mechanism_itself_stays_below_the_bound_and_comes_near() -> None:
     """Shuffled messages of ten rows against the best test on counts (5 sigma, seeded).
 

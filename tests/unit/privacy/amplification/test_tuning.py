@@ -26,6 +26,7 @@ def test_a_lonely_row_keeps_its_epsilon() -> None:
     assert local_epsilon_for(1.0, 1e-5, 0.2, 1) == pytest.approx(1.0, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 17, 200])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
 def test_designs_hold_and_are_no_worse_than_local_ones(n: int, epsilon: float) -> None:
@@ -37,6 +38,7 @@ def test_designs_hold_and_are_no_worse_than_local_ones(n: int, epsilon: float) -
     assert error <= local.mse_over_clip_norm_squared
 
 
+@pytest.mark.slow
 def test_no_other_number_of_close_codewords_is_much_better() -> None:
     chosen = choose_shuffled_codebook(1.0, 1e-5, 200, 363).design
     for factor in (0.5, 0.8, 1.25, 2.0):
@@ -47,6 +49,7 @@ def test_no_other_number_of_close_codewords_is_much_better() -> None:
         assert chosen.mse_over_clip_norm_squared <= 1.001 * error
 
 
+@pytest.mark.slow
 def test_more_rows_help() -> None:
     errors = [
         choose_shuffled_codebook(1.0, 1e-5, n, 50).design.mse_over_clip_norm_squared

@@ -108,7 +108,7 @@ def test_every_range_has_a_design(epsilon: float, dimension: int) -> None:
 
 def test_large_tables_get_smaller_codebooks() -> None:
     assert affordable_codewords(17, 363) == DEFAULT_BUDGET
-    assert affordable_codewords(10_000, 704) == 1 << 16
+    assert affordable_codewords(10_000, 704) == 1 << 17
     assert affordable_codewords(10**7, 704) == SMALLEST_CODEBOOK
 
 

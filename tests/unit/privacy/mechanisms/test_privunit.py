@@ -76,6 +76,7 @@ def test_no_output_is_more_than_e_to_the_epsilon_likelier_from_one_row(epsilon: 
     assert max(tables[0]) / min(tables[0]) == mechanism.design.likelihood_ratio
 
 
+@pytest.mark.slow
 def test_released_codewords_follow_their_chances() -> None:
     """60,000 unseeded draws in 12 cells: chi-square, false alarm below 1e-7."""
     from scipy.stats import chi2
@@ -135,6 +136,7 @@ def test_the_released_set_of_floats_is_the_codebook_whatever_the_row() -> None:
     assert {row.tobytes() for row in from_zero} == possible
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [SEED, None])
 def test_error_and_correlation_are_those_predicted(seed: bytes | None) -> None:
     """8,000 rows of norm C from fresh codebooks or one: within 5 standard errors (seeded)."""
@@ -158,6 +160,7 @@ def test_error_and_correlation_are_those_predicted(seed: bytes | None) -> None:
     assert np.abs(values - truth).mean() == pytest.approx(predicted.mae, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0.0, 0.3, 2.0])
 def test_fresh_codebooks_make_rows_unbiased_at_every_length(length: float) -> None:
     """4,000 releases of one row, a codebook each: the mean within 5 standard errors (seeded)."""
@@ -170,6 +173,7 @@ def test_fresh_codebooks_make_rows_unbiased_at_every_length(length: float) -> No
     assert (np.abs(values.mean(axis=0) - row) < 5 * error + 1e-6).all()
 
 
+@pytest.mark.slow
 def test_the_bias_of_one_codebook_is_as_stated() -> None:
     """Mean square of E[output] - row over 300 codebooks, computed without drawing (seeded)."""
     mechanism = make(epsilon=5.0, dimension=20, size=256)
