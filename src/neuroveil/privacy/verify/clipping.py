@@ -105,8 +105,7 @@ def check_sensitivity(statement: Statement) -> Iterator[Check]:
     """
     name, value = "sensitivity.value", statement.number("sensitivity.value")
     if consumed_norm(statement) == "none":
-        # The structure asks for null, and the mechanism for the norm "none".
-        yield holds(name, "No distance between rows enters the proof.", source=_TWO_VALUES)
+        yield from _check_absence(statement)
         return
     if value is None:
         yield missing(name)
@@ -126,6 +125,21 @@ def check_sensitivity(statement: Statement) -> Iterator[Check]:
         )
     else:
         yield _compare(statement, value, square, norm or "")
+
+
+def _check_absence(statement: Statement) -> Iterator[Check]:
+    """A mechanism whose proof needs no distance between rows states none."""
+    norm, value = statement.text("sensitivity.norm"), statement.raw("sensitivity.value")
+    agrees = norm == "none" and value is None
+    if statement.is_claim:
+        agrees = norm in {None, "none"}
+    yield finding(
+        "holds" if agrees else "broken", "sensitivity.value",
+        "No distance between rows enters the proof."
+        if agrees
+        else "A sensitivity is stated, but no distance between rows enters the proof.",
+        source=_TWO_VALUES,
+    )  # fmt: skip
 
 
 def _foundations_are_stated(statement: Statement) -> bool:

@@ -37,23 +37,33 @@ def check_conclusion(statement: Statement, chain: list[Check]) -> Iterator[Check
     Check
         Guarantee, blocking reasons and verdict.
     """
-    found = {check.link for check in chain if check.outcome != "holds"}
-    broken_links = [link for link in LINKS if link in found]
-    formal = statement.document.get("formal_guarantee")
-    right = not broken_links
-    if formal is right:
-        words = "supports an end-to-end guarantee" if right else "supports no guarantee"
-        yield holds("verdict.formal_guarantee", f"The chain {words}, as stated.", stated=formal)
-    else:
-        yield broken(
-            "verdict.formal_guarantee",
-            "A guarantee is stated, but the chain does not support it."
-            if formal is True
-            else "No guarantee is stated, although no link of the chain is broken.",
-            stated=formal if isinstance(formal, bool) else None, recomputed=right,
-        )  # fmt: skip
-    yield _check_reasons(statement, broken_links)
+    faulty, open_links = (
+        [link for link in LINKS if any(c.link == link and c.outcome == outcome for c in chain)]
+        for outcome in ("broken", "unchecked")
+    )
+    yield _check_guarantee(statement, faulty, open_links)
+    yield _check_reasons(statement, faulty, open_links)
     yield _check_verdict(statement)
+
+
+def _check_guarantee(statement: Statement, faulty: list[str], open_links: list[str]) -> Check:
+    """A guarantee is stated exactly where no link is broken."""
+    name, formal = "verdict.formal_guarantee", statement.document.get("formal_guarantee")
+    stated = formal if isinstance(formal, bool) else None
+    if not faulty and open_links and stated is not None:
+        words = "Whether there is a guarantee rests on links that cannot be checked here."
+        return finding("unchecked", name, words, stated=stated)
+    right = not faulty
+    if stated is right:
+        words = "supports an end-to-end guarantee" if right else "supports no guarantee"
+        return holds(name, f"The chain {words}, as stated.", stated=stated)
+    return broken(
+        name,
+        "A guarantee is stated, but the chain does not support it."
+        if stated is True
+        else "No guarantee is stated, although no link of the chain is broken.",
+        stated=stated, recomputed=right,
+    )  # fmt: skip
 
 
 def _reasons(statement: Statement) -> list[str]:
@@ -62,16 +72,22 @@ def _reasons(statement: Statement) -> list[str]:
     return [entry for entry in entries if isinstance(entry, str)]
 
 
-def _check_reasons(statement: Statement, broken_links: list[str]) -> Check:
+def _check_reasons(statement: Statement, faulty: list[str], open_links: list[str]) -> Check:
     named = [reason.partition(":")[0] for reason in _reasons(statement)]
-    agrees = named == broken_links
+    # What is open here may be known to be broken where the certificate was made.
+    agrees = [link for link in named if link not in open_links or link in faulty] == faulty
+    agrees = agrees and named == sorted(set(named), key=_place)
     return finding(
         "holds" if agrees else "broken", "verdict.blocking_reasons",
         "The reasons name exactly the links that do not hold."
         if agrees
         else "The reasons do not name exactly the links that do not hold.",
-        stated=[quote(name) for name in named], recomputed=broken_links,
+        stated=[quote(name) for name in named], recomputed=faulty,
     )  # fmt: skip
+
+
+def _place(link: str) -> int:
+    return LINKS.index(link) if link in LINKS else len(LINKS)
 
 
 def _check_verdict(statement: Statement) -> Check:

@@ -117,7 +117,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
         Mills' ratio R, which loses no digits in the tail.
     """
     if mu == 0:
-        return max(0.0, -math.expm1(epsilon)) if epsilon > -700 else 1.0
+        return -math.expm1(epsilon) if epsilon < 0 else 0.0
     a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     density = math.exp(-a * a / 2) / math.sqrt(2 * math.pi)
     if a >= 0:

@@ -19,7 +19,7 @@ JsonSchema = Mapping[str, Any]
 DIGEST_PATTERN = "^sha256:[0-9a-f]{64}$"
 _COMMIT_PATTERN = "^[0-9a-f]{7,64}$"
 _SEED_PATTERN = "^[0-9a-f]{32}$"
-_RATIONAL_PATTERN = "^[0-9]{1,400}/[0-9]{1,400}$"
+_RATIONAL_PATTERN = "^[0-9]{1,400}/[1-9][0-9]{0,399}$"
 _LONGEST_TEXT = 2000
 _TYPES: dict[Kind, str] = {
     "text": "string", "number": "number", "integer": "integer", "flag": "boolean",

@@ -32,7 +32,7 @@ _SOURCES = {
 _SERVES = {"privacy_blanket": ("privunit",), "clones_2021": PURE}
 _SHARED = ("privacy_blanket",)
 _ROUNDED_UP = 1.02
-_NEXT_TO_NOTHING = Fraction(1, 10**15)
+_NEXT_TO_NOTHING = Fraction(1, 10**30)
 _LARGEST_EPSILON = 300
 
 

@@ -88,7 +88,11 @@ def test_privunit_release_holds(
 
 @pytest.mark.parametrize(
     ("n", "epsilon"),
-    [(5, 0.5), (60, 1.0), (300, 2.0)],
+    [
+        (5, 0.5),
+        pytest.param(60, 1.0, marks=pytest.mark.slow),
+        pytest.param(300, 2.0, marks=pytest.mark.slow),
+    ],
 )
 def test_shuffled_release_holds(
     make_table: Any, correlated: Any, pay: Any, verified: Verifier, n: int, epsilon: float
