@@ -40,7 +40,7 @@ def test_errors_of_the_machine_are_told_from_errors_of_a_file(number):
 
 def test_a_full_disk_under_the_cache_is_no_bad_recording(task, monkeypatch):
     def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", "/home/Canary")
+        raise OSError(errno.ENOSPC, "No space left on device", "Canary.edf")
 
     monkeypatch.setattr(worker, "write_features", full)
     error = run_task(task).error
