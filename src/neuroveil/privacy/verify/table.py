@@ -30,6 +30,7 @@ from neuroveil.privacy.verify.statement import Statement
 
 _FALSE_ALARM = 1.6e-7
 _ENOUGH_CELLS = 24
+_LAST_ODD = 1 << 53
 # Lengths in steps of the grid, so that squares and ratios of squares are doubles.
 _LEAST_STEPS, _MOST_STEPS = Fraction(1, 10**30), Fraction(10**60)
 
@@ -43,6 +44,7 @@ class _Sums:
     absolute: int = 0
     squares: int = 0
     odd: int = 0
+    whole: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def check_table(statement: Statement, path: Path, names: Sequence[str]) -> Itera
         "release.table", f"The table has {noise.n} rows and the columns of its dictionary; every "
         f"value is a multiple of 2^{grid}.", source="exact integer arithmetic",
     )  # fmt: skip
-    if noise.n * noise.d >= _ENOUGH_CELLS and not sums.odd:
+    if sums.whole >= _ENOUGH_CELLS and not sums.odd:
         yield broken(
             "release.grid", f"All values are multiples of 2^{grid + 1} too, which noise on the "
             "stated grid never gives.", stated=grid,
@@ -117,9 +119,9 @@ def _read(
     path: Path, names: Sequence[str], noise: _Noise, grid: int, labels: dict[str, object]
 ) -> _Sums:
     """Read the table once, exactly; sizes are sums of squares or of absolute values."""
-    sums = _Sums(columns=[0] * noise.d)
     if len(names) < noise.d:
         raise TableError("The table has fewer columns than certified.")
+    sums = _Sums(columns=[0] * noise.d)
     categories: list[set[str]] = [set() for _ in names[noise.d :]]
     for line in lines_of(path, names, "table"):
         _add(sums, noise, [_steps(text, grid) for text in line[: noise.d]])
@@ -197,7 +199,10 @@ def _add(sums: _Sums, noise: _Noise, steps: list[int]) -> None:
     sums.columns = [total + size for total, size in zip(sums.columns, sizes, strict=True)]
     sums.squares += sum(squares)
     sums.absolute += sum(map(abs, steps))
-    sums.odd += sum(m & 1 for m in steps)
+    # A double beyond 2^53 steps has lost its last bit, so only smaller values tell.
+    whole = [m for m in steps if abs(m) < _LAST_ODD]
+    sums.odd += sum(m & 1 for m in whole)
+    sums.whole += len(whole)
 
 
 def chernoff(shape: float, alarm: float, *, above: bool) -> float:
