@@ -40,6 +40,11 @@ class OutputSettings(Section):
         list of StudyMistake
             Empty where the section is consistent.
         """
+        if self.signing_key is not None and Path(self.release) in Path(self.signing_key).parents:
+            return [StudyMistake(
+                "output.signing_key", "a file outside the release folder", "one inside it",
+                "The key must never travel with a release.",
+            )]  # fmt: skip
         return folders_that_meet(Path(self.internal), Path(self.release))
 
 
