@@ -98,8 +98,7 @@ class Study(Section):
         list of StudyMistake
             Empty where the study is consistent.
         """
-        found: list[StudyMistake] = []
-        found = []
+        found = self._promise_mistakes()
         columns = [label.column for label in self.labels]
         if len(set(columns)) != len(columns):
             found.append(StudyMistake(
@@ -113,6 +112,26 @@ class Study(Section):
             ))  # fmt: skip
         # Written apart, the two may still meet once dots and links are followed.
         found += folders_that_meet(self.path(self.output.internal), self.path(self.output.release))
+        return found
+
+    def _promise_mistakes(self) -> list[StudyMistake]:
+        """Rules between what is promised and what goes with it."""
+        found = []
+        released = [label for label in self.labels if label.policy != "left_out"]
+        if self.privacy.trust_model == "shuffled" and released:
+            found.append(StudyMistake(
+                "labels", "none, since privacy.trust_model = 'shuffled'", f"{len(released)}",
+                "A label beside a row shrinks the batch that it hides in to its own group: leave "
+                "labels out, or set trust_model = 'local'.",
+            ))  # fmt: skip
+        private = self.reference.scaling == "private_statistics"
+        if private and self.privacy.projection == "public_pca":
+            found.append(StudyMistake(
+                "privacy.projection",
+                "'none' or 'auto', since reference.scaling = 'private_statistics'",
+                "'public_pca'",
+                "A public basis goes with public constants: set scaling = 'public_reference'.",
+            ))  # fmt: skip
         return found
 
     def path(self, relative: str) -> Path:

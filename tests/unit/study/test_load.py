@@ -108,6 +108,16 @@ def test_privacy_settings_must_fit_together(load, text, where):
     assert where in mistakes(load, f"[privacy]\n{text}")
 
 
+def test_labels_and_private_scaling_must_fit_the_promise(load):
+    label = '[[labels]]\ncolumn = "sex"\npolicy = "unprotected"\ncategories = ["a", "b"]\n'
+    label += "acknowledge_unprotected = true"
+    shuffled = '[privacy]\ntrust_model = "shuffled"\nmechanism = "privunit"\n'
+    assert "labels" in mistakes(load, shuffled + label)
+    private = '[reference]\nscaling = "private_statistics"\nacknowledge_no_guarantee = true\n'
+    projected = '[privacy]\nmechanism = "privunit"\nprojection = "public_pca"\n'
+    assert "privacy.projection" in mistakes(load, private + projected)
+
+
 def test_private_scaling_needs_an_acknowledgement(load):
     text = '[reference]\nscaling = "private_statistics"'
     assert "reference.acknowledge_no_guarantee" in mistakes(load, text)
