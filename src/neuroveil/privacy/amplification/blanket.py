@@ -1,11 +1,11 @@
 """The privacy blanket of the k-closest codebook mechanism (Balle, Bell, Gascón, Nissim 2019).
 
-Write q = K / N for the share of close codewords. With probability
-gamma = 1 / (e^epsilon_0 q + 1 - q) a row's message is a uniform codeword, whatever the row: the
-blanket. By their Lemma 5.3, n shuffled rows satisfy
-delta(epsilon) <= E[(L_1 + … + L_n)_+] / n, where L_i is 0 outside the blanket and otherwise the
-difference of the two rows' likelihoods at a uniform codeword, over 1 / N. The worst two rows
-share no close codeword (see docs/proofs.md), which gives
+Write q = K / N for the share of close codewords. Every codeword has at least the chance
+(1 - p) / (N - K) from every row, so with probability gamma = 1 / (e^epsilon_0 q + 1 - q) a
+row's message is a uniform codeword, whatever the row: the blanket. By their Lemma 5.3, n shuffled
+rows satisfy delta(epsilon) <= E[(L_1 + … + L_n)_+] / n, where L_i is 0 outside the blanket and
+otherwise the difference of the two rows' likelihoods at a uniform codeword, in units of the
+smaller one. For two rows that share no close codeword this is
 
 =============================  ===================
 value of L                     probability
@@ -16,14 +16,27 @@ e^epsilon_0 - e^epsilon        gamma q
 0                              1 - gamma
 =============================  ===================
 
+**Why no other pair is worse.** A codeword that is close to both rows has the value
+e^epsilon_0 (1 - e^epsilon), one that is close to neither 1 - e^epsilon. Making the first close
+to one row only, and the second close to the other, puts e^epsilon_0 - e^epsilon and
+1 - e^(epsilon_0 + epsilon) in their place: the same sum, the same weights, further apart. That is
+larger in the convex order, which sums of independent values keep, and (x)_+ is convex. With
+q <= 1/2 every overlap can be resolved so.
+
+**Rounding of p** makes the real likelihood ratio slightly smaller than e^epsilon_0. Such a
+mechanism is that of epsilon_0 with some messages replaced by uniform codewords afterwards, each
+by its own coin, which may happen as well after shuffling; so the bound covers it. It covers a
+fresh codebook for every row in the same way: the blanket is then a uniform seed and a uniform
+codeword, and the two rows' sets are compared within one codebook.
+
 **Why the computed value is never too small.** Every step errs upward.
 
-1. Values of L are raised by a relative 1e-15, which covers their rounding, and values below
-   -n a, where a is the positive one, are raised to -n a: a sum with such a value is not
-   positive before or after.
+1. Values of L are raised by a relative 1e-13, which covers their rounding (that of
+   epsilon_0 + epsilon, up to 600, counts most), and values below -n a, where a is the positive
+   one, are raised to -n a: a sum with such a value is not positive before or after.
 2. Each value is split between the two grid points around it with the same mean. By Jensen's
-   inequality (x)_+ can only grow. The upper point's weight is raised by 1e-9, and the lower's
-   lowered, so that rounding cannot lower the mean.
+   inequality (x)_+ can only grow. A share of 1e-8 more goes to the upper point: positions are
+   below 2^24, so their rounding, at most 2e-9, cannot lower the mean.
 3. Under the tilted weights w exp(t l) / M(t), with t such that the sum has mean 0,
    E[(S)_+] = M(t)^n E_t[S exp(-t S); S > 0]. All terms are positive and of ordinary size, so
    small deltas lose no digits.
@@ -31,13 +44,14 @@ e^epsilon_0 - e^epsilon        gamma q
    comes back at positive sums, which raises the result. Mass above it, about exp(-60), is
    bounded by Chernoff's inequality for the values on the grid; it counts at most
    min(1 / (e t), n a) and is added.
-5. Floating point: with u = 2^-53, each coefficient of the transform of one row's distribution
-   is a sum of at most seven products with error below 8 u; its n-th power by repeated squaring
-   is off by at most 12 n u (2 |F|^n + 2^(1 - n)); the inverse transform adds at most
-   8 u log2(M) in the Euclidean norm (Higham 2002, Theorem 24.2). By Parseval's identity and
-   Cauchy-Schwarz the sum over positive values is off by at most the product of two Euclidean
-   norms, which is added. The factor M(t)^n is off by at most a relative 1e-14 n, which is
-   multiplied on with 1e-9 for everything else.
+5. Floating point: with u = 2^-53, each coefficient F of the transform of one row's
+   distribution is a sum of at most seven products, off by 24 u at most (14 u for angles up to
+   2 pi, the rest for adding). Its n-th power by repeated squaring adds 4.5 n u |F|^n; together
+   at most 32 n u (2 |F|^n + 2^(1 - n)). The inverse transform adds at most 8 u log2(points) in
+   the Euclidean norm (Higham 2002, Theorem 24.2). By Parseval's identity and Cauchy-Schwarz
+   the sum over positive values is off by at most the product of two Euclidean norms, which is
+   added. M(t)^n and the n-fold product of weights are off by at most a relative 1e-13 n, which
+   is multiplied on with 1e-9 for everything else.
 """
 
 from __future__ import annotations
@@ -199,9 +213,10 @@ def _losses(epsilon: float, local_epsilon: float, share: float, n_batch: int) ->
     blanket = 1 / (math.exp(local_epsilon) * share + 1 - share)
     gain = math.exp(epsilon) * math.expm1(local_epsilon - epsilon)
     values = [gain, -math.expm1(local_epsilon + epsilon), -math.expm1(epsilon)]
-    raised = [max(value + abs(value) * 1e-15, -n_batch * gain) for value in values]
+    raised = [max(value + abs(value) * 1e-13, -n_batch * gain) for value in values]
     weights = [blanket * share, blanket * share, blanket * (1 - 2 * share)]
-    return _Losses(np.array([*raised, 0.0]), np.array([*weights, 1 - blanket]))
+    outside = blanket * share * math.expm1(local_epsilon)  # 1 - blanket, without cancellation
+    return _Losses(np.array([*raised, 0.0]), np.array([*weights, outside]))
 
 
 def _positive_part(losses: _Losses, n_batch: int) -> float:
@@ -228,7 +243,7 @@ def _positive_part(losses: _Losses, n_batch: int) -> float:
     if last < n_batch * int(positions.max()):
         most = min(n_batch * (gain + step), math.exp(-1) / tilt if tilt > 0 else math.inf)
         lost = most * _mass_above(lattice, tilt, n_batch, last * step)
-    scale = math.exp(n_batch * lattice.log_mgf(tilt)) * (1 + 1e-9 + 1e-14 * n_batch)
+    scale = math.exp(n_batch * lattice.log_mgf(tilt)) * (1 + 1e-9 + 1e-13 * n_batch)
     return scale * (total + rounding + lost)
 
 
@@ -289,7 +304,7 @@ def _log2_points(losses: _Losses, tilt: float, width: float, n_batch: int) -> in
 def _on_grid(losses: _Losses, step: float) -> tuple[_Losses, npt.NDArray[np.int64]]:
     """Split every value between the grid points around it, not lowering its mean."""
     cells = np.floor(losses.values / step)
-    upper = np.clip(losses.values / step - cells + 1e-9, 0.0, 1.0)
+    upper = np.clip(losses.values / step - cells + 1e-8, 0.0, 1.0)
     upper[losses.values == 0] = 0.0
     positions = np.concatenate([cells, cells + 1])
     weights = np.concatenate([losses.weights * (1 - upper), losses.weights * upper])
@@ -311,5 +326,5 @@ def _power_spectrum(
         power *= power
         if bit == "1":
             power *= single
-    deviation = 12 * n_batch * _UNIT * (2 * np.abs(power) + 2.0 ** (1 - n_batch))
+    deviation = 32 * n_batch * _UNIT * (2 * np.abs(power) + 2.0 ** (1 - n_batch))
     return power, float(np.linalg.norm(deviation)) * math.sqrt(2 / points)
