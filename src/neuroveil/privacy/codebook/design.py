@@ -164,8 +164,8 @@ def choose_codebook(epsilon: float, dimension: int, budget: int = DEFAULT_BUDGET
 
     The number of codewords is the smallest power of two from 4,096 on whose error is at most
     1 % above that of the whole sphere and whose bias is at most 5 % of it, or the largest
-    power of two within the budget. It grows with epsilon: from about 2^16 codewords at
-    epsilon = 10 to more than 2^24 at 20, where the budget decides.
+    power of two within the budget. It grows with epsilon: from 4,096 codewords at 5 over 2^15 at
+    10 to more than 2^24 at 20, where the budget decides.
 
     Parameters
     ----------
