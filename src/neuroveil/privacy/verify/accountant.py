@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,6 @@ from neuroveil.privacy.verify.basis import (
     mechanism_epsilon,
     squared_sensitivity,
 )
-from neuroveil.privacy.verify.document import canonical_digest
 from neuroveil.privacy.verify.findings import broken, finding, is_close, missing, quote, show
 from neuroveil.privacy.verify.guarantee import supported_epsilon
 from neuroveil.privacy.verify.result import Check
@@ -57,9 +56,7 @@ def check_accountant(statement: Statement) -> Iterator[Check]:
         )  # fmt: skip
     if statement.is_claim:
         return
-    # As JSON, because to Python true equals 1.
-    events = canonical_digest(_expected_events(statement))
-    agrees = canonical_digest(statement.raw("accountant.events")) == events
+    agrees = is_same(statement.raw("accountant.events"), _expected_events(statement))
     yield finding(
         "holds" if agrees else "broken", "accountant.events",
         "Exactly what the chain describes was counted."
@@ -67,6 +64,29 @@ def check_accountant(statement: Statement) -> Iterator[Check]:
         else "Something other than what the chain describes was counted.",
     )  # fmt: skip
     yield from _check_second_opinion(statement)
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """Whether two JSON values are the same, where 2 and 2.0 are, and 1 and true are not.
+
+    Parameters
+    ----------
+    left, right : JSON value
+        The values.
+
+    Returns
+    -------
+    bool
+        True where they say the same.
+    """
+    numbers = as_number(left), as_number(right)
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(is_same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(is_same, left, right))
+    return type(left) is type(right) and bool(left == right)
 
 
 def _expected_events(statement: Statement) -> list[dict[str, Any]]:

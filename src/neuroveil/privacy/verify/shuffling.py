@@ -22,7 +22,7 @@ import math
 from collections.abc import Iterator
 from functools import lru_cache
 
-ACCURACY = 1e-6
+ACCURACY = 1e-9
 """Relative accuracy of the bounds."""
 
 MOST_WORK = 20_000_000

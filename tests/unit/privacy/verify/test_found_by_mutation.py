@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 
 LAPLACE = {"mechanism": "laplace", "n": 4}
+BLANKET = {
+    "mechanism": "privunit", "trust": "shuffled", "epsilon_local": 1.31, "size": 16384,
+    "top": 2500,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fact", ["features", "scaling"])
@@ -42,3 +46,24 @@ def test_earlier_releases_that_spent_no_epsilon(workshop: Any) -> None:
     remaining["epsilon"] += spent["epsilon"]
     spent["epsilon"] = 0.0
     assert "composition" in workshop.verify(document).broken_links
+
+
+@pytest.mark.parametrize("changes", [{}, {"mechanism": "privunit", "epsilon_rows": 5.0, "n": 4}])
+def test_whole_number_may_be_written_as_a_double(workshop: Any, changes: dict[str, Any]) -> None:
+    """The contract's numbers are doubles: 2 and 2.0 are one, in the events too."""
+    document = workshop.certificate(**changes)
+    (event,) = document["chain"]["accountant"]["events"]["value"]
+    event["releases"] = 1.0
+    if "epsilon" in event:
+        event["epsilon"] = 5
+    assert workshop.verify(document).exit_code == 0
+    event["releases"] = True
+    assert "accountant" in workshop.verify(document).broken_links
+
+
+@pytest.mark.parametrize("factor", [0.5, 1 - 1e-6])
+def test_bound_of_delta_is_never_understated(workshop: Any, factor: float) -> None:
+    document = workshop.certificate(**BLANKET)
+    assert workshop.verify(document).exit_code == 0
+    document["chain"]["amplification"]["delta_bound"]["value"] *= factor
+    assert "amplification" in workshop.verify(document).broken_links
