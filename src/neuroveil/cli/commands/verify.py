@@ -58,7 +58,8 @@ def command(face: Face, target: Path, **files: Path | None) -> int:
     ]
     n_held = sum(check.outcome == "holds" for check in result.checks)
     lines.append(f"{n_held} of {len(result.checks)} checks hold.")
-    lines += [check.sentence for check in result.checks if _is_good_signature(check)]
+    if not face.verbose:
+        lines += [check.sentence for check in result.checks if _is_good_signature(check)]
     lines += [f"Note: {note}" for note in result.notes] if face.verbose else []
     lines.append(result.sentence)
     face.result(result.as_dict(), "\n".join(lines))

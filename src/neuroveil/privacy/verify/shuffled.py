@@ -76,8 +76,10 @@ def _check_fit(statement: Statement, bound: str, mechanism: str | None) -> Itera
             "amplification.labels",
             "Labels beside shuffled rows split the batch into groups; the bound is about one.",
         )  # fmt: skip
-    order = statement.text("postprocessing.row_order")
-    if order != "random_permutation":
+    order = statement.raw("postprocessing.row_order")
+    if order is None:
+        yield missing("amplification.row_order", "postprocessing.row_order")
+    elif order != "random_permutation":
         yield broken("amplification.row_order", "Nothing says that the rows were shuffled.")
     local, central = statement.number("amplification.epsilon_local"), row_epsilon(statement)
     if local is not None and central is not None and local < central:
@@ -89,16 +91,30 @@ def _check_fit(statement: Statement, bound: str, mechanism: str | None) -> Itera
 
 
 def _check_batch(statement: Statement) -> Iterator[Check]:
-    stated, right = statement.integer("amplification.batch"), statement.integer("domain.n")
-    roster = statement.integer("adjacency.n_roster")
-    agrees = stated is not None and stated == right == roster
+    name, right = "amplification.batch", _rows(statement)
+    names = (name, "domain.n", "adjacency.n_roster")
+    stated = [statement.integer(one) for one in names]
+    given = [number for number in stated if number is not None]
+    agrees = set(given) == {right} and (statement.is_claim or None not in stated)
+    if right is None:
+        yield missing(name, "amplification.batch or domain.n")
+        return
     yield finding(
-        "holds" if agrees else "broken", "amplification.batch",
+        "holds" if agrees else "broken", name,
         f"{right} rows are shuffled together."
         if agrees
         else "Another number of rows is shuffled than released.",
-        stated=stated, recomputed=roster,
+        stated=stated[0], recomputed=right,
     )  # fmt: skip
+
+
+def _rows(statement: Statement) -> int | None:
+    """Number of rows: the roster's; in a claim also what it says elsewhere."""
+    roster = statement.integer("adjacency.n_roster")
+    if roster is not None or not statement.is_claim:
+        return roster
+    stated = statement.integer("domain.n")
+    return statement.integer("amplification.batch") if stated is None else stated
 
 
 def _check_share(statement: Statement, bound: str) -> Iterator[Check]:
@@ -106,6 +122,8 @@ def _check_share(statement: Statement, bound: str) -> Iterator[Check]:
         return
     name, book = "amplification.share", stated_codebook(statement)
     stated = statement.number(name)
+    if statement.is_claim and stated is None:
+        return
     if book is None or stated is None:
         yield missing(name, "amplification.share or the sizes of the codebook")
         return
@@ -121,7 +139,7 @@ def _check_share(statement: Statement, bound: str) -> Iterator[Check]:
 
 def _check_delta(statement: Statement, bound: str) -> Iterator[Check]:
     name, stated = "amplification.delta_bound", statement.number("amplification.delta_bound")
-    batch, book = statement.integer("adjacency.n_roster"), stated_codebook(statement)
+    batch, book = _rows(statement), stated_codebook(statement)
     local, central = statement.number("amplification.epsilon_local"), row_epsilon(statement)
     share = Fraction(book.top, book.size) if book is not None else None
     if batch is None or local is None or central is None or (share is None and bound in _SHARED):

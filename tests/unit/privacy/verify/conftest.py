@@ -543,12 +543,6 @@ def claim(tmp_path: Path) -> Callable[[str], Any]:
 
 
 @pytest.fixture(scope="session")
-def honest_certificate() -> dict[str, Any]:
-    """A valid certificate that nobody may change."""
-    return certificate_of(Recipe())
-
-
-@pytest.fixture(scope="session")
-def honest_certificates() -> Callable[[str], str]:
-    """Text of a valid certificate by the name of its mechanism."""
-    return cache(lambda mechanism: json.dumps(certificate_of(Recipe(mechanism=mechanism))))
+def certificates() -> Callable[..., str]:
+    """Text of a valid certificate by its recipe."""
+    return lambda **changes: json.dumps(certificate_of(Recipe(**changes)))

@@ -297,3 +297,68 @@ def test_absurd_numbers_end_in_a_verdict_or_a_refusal(
     path.write_text("\n".join(lines), encoding="utf-8")
     with contextlib.suppress(CertificateError):
         assert json.dumps(verify(path).as_dict(), allow_nan=False)
+
+
+# Claims about codebooks and shuffling.
+
+
+def codebook_claim(epsilon: float, chance: int) -> str:
+    text = WHOLE.replace("delta = 1e-5", "delta = 0.0").replace(
+        "epsilon = 1.0", f"epsilon = {epsilon}"
+    )
+    mechanism = f"""[mechanism]
+name = "privunit"
+codebook_size = 4096
+codebook_top = 41
+top_probability = "{chance}/1000"
+"""
+    start, end = text.index("[mechanism]"), text.index("[sampler]")
+    return (text[:start] + mechanism + text[end:]).replace(
+        '[sensitivity]\nnorm = "l2"\nvalue = 4.0\n', ""
+    )
+
+
+@pytest.mark.parametrize(("chance", "code"), [(500, 0), (600, 0), (601, 4), (999, 4), (0, 4)])
+def test_codebook_of_somebody_else(claim: Verifier, chance: int, code: int) -> None:
+    """e^5 41 / (e^5 41 + 4055) = 0.60009: what is less is private, what is more is not."""
+    assert claim(codebook_claim(5.0, chance)).exit_code == code
+
+
+def shuffled_claim(local: float, central: float, n: int) -> str:
+    text = WHOLE.replace("epsilon = 1.0", f"epsilon = {central}")
+    text = text.replace("noise_scale = 14.92253", f"noise_scale = {76.21023553 / local:.8f}")
+    text = text.replace('norm = "l2"\nvalue = 4.0', 'norm = "l1"\nvalue = 76.21023553')
+    return (
+        text.replace('"gaussian"', '"laplace"')
+        + f"""row_order = "random_permutation"
+[model]
+trust = "shuffled"
+[amplification]
+bound = "clones_2021"
+epsilon_local = {local}
+batch = {n}
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("local", "central", "n", "code"),
+    [(1.0, 0.106, 2000, 0), (1.0, 0.1, 2000, 4), (4.0, 1.478, 2000, 0), (3.0, 1.0, 17, 4)],
+)
+def test_shuffling_of_somebody_else(
+    claim: Verifier, local: float, central: float, n: int, code: int
+) -> None:
+    """The published epsilons of clones at delta = 1e-5."""
+    result = claim(shuffled_claim(local, central, n))
+    assert result.exit_code == code, [c for c in result.checks if c.outcome != "holds"]
+    assert result.links["amplification"] == ("holds" if code == 0 else "broken")
+
+
+@pytest.mark.parametrize(
+    "left_out", ["batch = 2000\n", "epsilon_local = 1.0\n", 'bound = "clones_2021"\n',
+                 'row_order = "random_permutation"\n'],
+)  # fmt: skip
+def test_shuffling_without_its_numbers_stays_open(claim: Verifier, left_out: str) -> None:
+    result = claim(shuffled_claim(1.0, 0.106, 2000).replace(left_out, ""))
+    assert result.exit_code == 5
+    assert "amplification" in result.unchecked_links

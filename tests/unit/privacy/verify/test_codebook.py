@@ -228,5 +228,5 @@ def test_absurd_sizes_never_crash(
 
 
 @pytest.fixture(scope="module")
-def honest_codebook(honest_certificates: Any) -> str:
-    return str(honest_certificates("privunit"))
+def honest_codebook(certificates: Any) -> str:
+    return str(certificates(mechanism="privunit"))

@@ -167,8 +167,8 @@ def test_absurd_histories_end_in_a_verdict(
 
 
 @pytest.fixture(scope="module")
-def honest(honest_certificates: Any) -> str:
-    document = json.loads(honest_certificates("laplace"))
+def honest(certificates: Any) -> str:
+    document = json.loads(certificates(mechanism="laplace"))
     composition = document["chain"]["composition"]
     composition["rule"]["value"] = "pld"
     composition["prior_events"] = dict(composition["spent_before"], value=[])
