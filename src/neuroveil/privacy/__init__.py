@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from neuroveil.privacy.mechanisms.contract import MechanismSpec, RowMechanism
     from neuroveil.privacy.mechanisms.registry import make_mechanism
     from neuroveil.privacy.protection import check_release, protect
+    from neuroveil.privacy.releasing import check_any, release_any
     from neuroveil.privacy.scaling import private_statistics_scaling, scale_rows
     from neuroveil.privacy.settings import ProtectSettings, charge_request
     from neuroveil.privacy.simulation import rehearse, simulate
@@ -32,11 +33,13 @@ __all__ = [
     "ProtectSettings",
     "RowMechanism",
     "charge_request",
+    "check_any",
     "check_release",
     "make_mechanism",
     "private_statistics_scaling",
     "protect",
     "rehearse",
+    "release_any",
     "scale_rows",
     "simulate",
 ]
@@ -47,11 +50,13 @@ _HOMES = {
     "ProtectSettings": "settings",
     "RowMechanism": "mechanisms.contract",
     "charge_request": "settings",
+    "check_any": "releasing",
     "check_release": "protection",
     "make_mechanism": "mechanisms.registry",
     "private_statistics_scaling": "scaling",
     "protect": "protection",
     "rehearse": "simulation",
+    "release_any": "releasing",
     "scale_rows": "scaling",
     "simulate": "simulation",
 }

@@ -16,6 +16,7 @@ from neuroveil.privacy import chain_books as books
 from neuroveil.privacy.bounds import Relation, adjacency_factor
 from neuroveil.privacy.chain_books import LIBRARY, ChainInputs, Link, measured
 from neuroveil.privacy.mechanisms.links import derived, setting
+from neuroveil.privacy.plan import RowPlan
 from neuroveil.privacy.postprocessing import basis_rows
 from neuroveil.privacy.randomness import SamplerFacts
 from neuroveil.privacy.scaling import LOG10_FLOOR
@@ -81,7 +82,7 @@ def _stated(inputs: ChainInputs) -> dict[str, Mapping[str, Fact]]:
         "composition": books.composition(inputs),
         "model": books.model(inputs),
         "postprocessing": books.postprocessing(inputs),
-        "utility": books.utility(inputs.plan),
+        "utility": books.utility(inputs),
         "software": books.software(inputs.settings, versions),
     }
 
@@ -97,7 +98,7 @@ def _of_mechanism(inputs: ChainInputs) -> dict[str, Mapping[str, Fact]]:
 
 def _dimension(inputs: ChainInputs) -> Fact:
     m = inputs.plan.spec.dimension
-    if inputs.plan.is_projected:
+    if isinstance(inputs.plan, RowPlan) and inputs.plan.is_projected:
         step = "preprocessing.projection"
         return derived(m, "public basis", f"components of {step}", step)
     return derived(m, "rows are not projected", "domain.dimension", "domain.dimension")
@@ -173,6 +174,8 @@ def _preprocessing(inputs: ChainInputs) -> Link:
 
 def _projection(inputs: ChainInputs) -> dict[str, Any] | None:
     plan, wanted = inputs.plan, inputs.settings.projection
+    if not isinstance(plan, RowPlan):
+        return None
     if plan.basis is None or plan.model is None or wanted is None:
         return None
     m = plan.spec.dimension

@@ -8,6 +8,9 @@ from typing import Any
 
 from neuroveil.privacy.accounting import cross_check
 from neuroveil.privacy.exact import exact
+from neuroveil.privacy.central.links import WHO_IS_TRUSTED
+from neuroveil.privacy.central.plan import MomentPlan
+from neuroveil.privacy.central.utility_link import moment_utility
 from neuroveil.privacy.mechanisms.links import derived, setting
 from neuroveil.privacy.plan import RowPlan
 from neuroveil.privacy.postprocessing import step_facts
@@ -34,6 +37,7 @@ _WHO_IS_TRUSTED = {
         "Whoever holds the recordings, draws the noise and shuffles the rows: the promise "
         "holds towards everybody who does not know the order before shuffling."
     ),
+    "central": WHO_IS_TRUSTED,
 }
 
 _DELTA_BOUND = (
@@ -58,8 +62,8 @@ class ChainInputs:
     ----------
     settings : ProtectSettings
         Public settings of the release.
-    plan : RowPlan
-        How rows are treated.
+    plan : RowPlan or MomentPlan
+        How rows are treated, or which moments are released.
     scaling : Scaling
         Constants that the rows were scaled with.
     n_patients : int
@@ -71,7 +75,7 @@ class ChainInputs:
     """
 
     settings: ProtectSettings
-    plan: RowPlan
+    plan: RowPlan | MomentPlan
     scaling: Scaling
     n_patients: int
     sampler: SamplerFacts
@@ -115,6 +119,8 @@ def row_epsilon(inputs: ChainInputs) -> Link:
     dict of str to Fact
         The rest of the link ``mechanism``.
     """
+    if isinstance(inputs.plan, MomentPlan):
+        return {"choice": setting(inputs.settings.choice, LIBRARY)}
     shuffled = inputs.settings.trust_model == "shuffled"
     name = "amplification.epsilon_local" if shuffled else "guarantee.epsilon_rows"
     return {
@@ -148,7 +154,7 @@ def guarantee(inputs: ChainInputs) -> Link:
         ),
         "delta_justification": setting(settings.delta_justification),
     }  # fmt: skip
-    if inputs.plan.shuffled is None:
+    if isinstance(inputs.plan, MomentPlan) or inputs.plan.shuffled is None:
         return link
     delta, slack = "guarantee.delta", "guarantee.delta_slack"
     return link | {
@@ -178,7 +184,7 @@ def amplification(inputs: ChainInputs) -> Link:
     dict of str to Fact
         Facts of the link ``amplification``; none in the local model.
     """
-    shuffled = inputs.plan.shuffled
+    shuffled = None if isinstance(inputs.plan, MomentPlan) else inputs.plan.shuffled
     if shuffled is None:
         return {}
     top, size = "mechanism.codebook_top", "mechanism.codebook_size"
@@ -239,12 +245,12 @@ def accountant(inputs: ChainInputs, version: str) -> Link:
 def _row_event(inputs: ChainInputs) -> dict[str, Any]:
     plan, settings = inputs.plan, inputs.settings
     event = plan.mechanism.event
-    stated: dict[str, Any] = {"mechanism": plan.spec.name, "releases": event.releases}
+    stated: dict[str, Any] = {"mechanism": settings.mechanism, "releases": event.releases}
     if event.noise_multiplier is None:
         stated["epsilon"] = float(plan.spec.epsilon)
     else:
         stated["noise_multiplier"] = event.noise_multiplier
-    if plan.shuffled is not None:
+    if isinstance(plan, RowPlan) and plan.shuffled is not None:
         stated |= {
             "batch": inputs.n_patients,
             "epsilon_central": float(settings.epsilon),
@@ -362,25 +368,30 @@ def postprocessing(inputs: ChainInputs) -> Link:
     dict of str to Fact
         Facts of the link ``postprocessing``.
     """
+    if isinstance(inputs.plan, MomentPlan):
+        return {"steps": setting([], LIBRARY)}
     return {
         "steps": setting([step_facts(step) for step in inputs.plan.steps], LIBRARY),
         "row_order": setting("random_permutation", LIBRARY),
     }
 
 
-def utility(plan: RowPlan) -> Link:
+def utility(inputs: ChainInputs) -> Link:
     """State what will be left, from public numbers alone.
 
     Parameters
     ----------
-    plan : RowPlan
-        How rows are treated.
+    inputs : ChainInputs
+        What the certificate rests on.
 
     Returns
     -------
     dict of str to Fact
         Facts of the link ``utility``.
     """
+    plan = inputs.plan
+    if isinstance(plan, MomentPlan):
+        return moment_utility(plan, inputs.scaling)
     correlation = plan.predicted_correlation
     if plan.mechanism.event.family == "two_valued":
         formula = "moments of order statistics on the sphere, for rows of norm clip_norm"

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from neuroveil.errors import ChainError
 from neuroveil.privacy.bounds import Norm
+from neuroveil.privacy.central.plan import plan_moments
 from neuroveil.privacy.composition import row_event
 from neuroveil.privacy.exact import exact
 from neuroveil.privacy.labels import LabelPolicy
@@ -20,9 +21,10 @@ from neuroveil.types.catalogue import Column
 from neuroveil.types.certificate import canonical_json, digest
 from neuroveil.types.charge import ChargeRequest
 
-TrustModel = Literal["local", "shuffled"]
+TrustModel = Literal["local", "shuffled", "central"]
 
 SET_BY_STUDY = "set by the study"
+MEAN_COVARIANCE = "mean_covariance"
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class ProtectSettings:
     Parameters
     ----------
     mechanism : str
-        Name of the row mechanism.
+        Name of the row mechanism, or ``"mean_covariance"``.
     epsilon, delta : float
         Guarantee for one patient's row; ``delta = 0`` for mechanisms with a pure guarantee.
     clip_norm : float
@@ -94,8 +96,9 @@ class ProtectSettings:
         Version by package, of what prepared the table.
     commit : str, optional
         Source revision.
-    trust_model : {"local", "shuffled"}
+    trust_model : {"local", "shuffled", "central"}
         ``"shuffled"``: epsilon and delta hold towards everybody but the one who shuffles.
+        ``"central"``: towards everybody but those who hold all rows; for mean_covariance.
     projection : Projection, optional
         On the public basis of the reference; none for rows as they are.
     postprocessing : Postprocessing
@@ -156,6 +159,11 @@ class ProtectSettings:
             self.mechanism, self.epsilon, self.delta, self.clip_norm, self.norm, dimension,
             self.codebook,
         )  # fmt: skip
+
+    @property
+    def is_central(self) -> bool:
+        """Whether statistics of all patients together are released, and no rows."""
+        return self.mechanism == MEAN_COVARIANCE or self.trust_model == "central"
 
     @property
     def charged_labels(self) -> tuple[LabelPolicy, ...]:
@@ -221,6 +229,8 @@ def charge_request(
     """
     check_dimension(n_patients, "adjacency.n_roster")
     check_delta_for(n_patients, settings.delta, settings.delta_justification)
+    if settings.is_central:
+        return _central_request(settings, columns, n_patients)
     mechanism, shuffled = row_mechanism(settings, len(columns), n_patients)
     guarantee = mechanism.guarantee
     if settings.mechanism == "paper_laplace" or not guarantee.holds:
@@ -245,4 +255,21 @@ def charge_request(
         dimension=len(columns),
         columns_digest=columns_digest(columns),
         events=(rows, *labels),
+    )
+
+
+def _central_request(
+    settings: ProtectSettings, columns: Sequence[Column], n_patients: int
+) -> ChargeRequest:
+    """Ask for both moments as one event."""
+    plan_moments(settings, len(columns), n_patients)  # refuses what cannot be released
+    epsilon, delta = exact(settings.epsilon), exact(settings.delta)
+    return ChargeRequest(
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=settings.mechanism,
+        n_patients=n_patients,
+        dimension=len(columns),
+        columns_digest=columns_digest(columns),
+        events=(AccountingEvent(settings.mechanism, epsilon, delta),),
     )

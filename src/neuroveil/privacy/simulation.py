@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from neuroveil.privacy.central.plan import plan_moments
 from neuroveil.privacy.chain import ChainInputs, build_certificate
 from neuroveil.privacy.plan import plan_rows
 from neuroveil.privacy.postprocessing import take_steps
@@ -43,8 +44,14 @@ def rehearse(scaling: Scaling, settings: ProtectSettings, n_patients: int) -> Ce
     ChainError
         If the mechanism cannot be calibrated.
     """
+    source = SimulationRandomness(0)
+    if settings.is_central:
+        moments = plan_moments(settings, len(scaling.columns), n_patients)
+        return build_certificate(
+            ChainInputs(settings, moments, scaling, n_patients, source.facts, None)
+        )
     plan = plan_rows(settings, scaling, n_patients)
-    sampler = plan.sampler(SimulationRandomness(0))
+    sampler = plan.sampler(source)
     return build_certificate(ChainInputs(settings, plan, scaling, n_patients, sampler, None))
 
 

@@ -9,6 +9,8 @@ from neuroveil.privacy.mechanisms.contract import RowGuarantee
 from neuroveil.privacy.randomness import SamplerFacts
 from neuroveil.types.scaling import Scaling
 
+_GIVEN = {"shuffled": ", given a trusted shuffler", "central": ", given a trusted curator"}
+
 
 def blocking_reasons(
     guarantee: RowGuarantee, scaling: Scaling, sampler: SamplerFacts, *, is_paid: bool
@@ -88,7 +90,7 @@ def verdict(promised: Promised, reasons: Sequence[str]) -> str:
     claim = f"epsilon = {_plain(promised.epsilon)}, delta = {_plain(promised.delta)}"
     if reasons:
         return f"Not differentially private at {claim}. {'; '.join(reasons)}."
-    given = ", given a trusted shuffler" if promised.trust_model == "shuffled" else ""
+    given = _GIVEN.get(promised.trust_model, "")
     covered = f"Differentially private for every patient{given}: {claim}."
     names = ", ".join(promised.unprotected)
     return f"{covered} Not covered: {names}." if names else covered

@@ -33,7 +33,7 @@ def model_link(n_patients: int) -> Mapping[str, Fact]:
         "trust": setting("central", "neuroveil"),
         "batch": derived(
             n_patients, "all patients on the roster enter the aggregate",
-            "adjacency.n_roster", "adjacency.n_roster",
+            "domain.n", "domain.n",
         ),
         "who_is_trusted": setting(WHO_IS_TRUSTED, "neuroveil"),
     }  # fmt: skip

@@ -21,7 +21,7 @@ from neuroveil.privacy.central.calibration import MomentCalibration, calibrate_m
 from neuroveil.privacy.central.moment_links import moment_facts
 from neuroveil.privacy.central.moment_spec import MomentSpec
 from neuroveil.privacy.central.moments import sum_of_products, sum_of_rows, symmetric
-from neuroveil.privacy.central.noisy_moments import MomentDraws, NoisyMoments
+from neuroveil.privacy.central.noisy_moments import MomentDraws, NoisyMoments, NoisySums
 from neuroveil.privacy.grid import quantise
 from neuroveil.privacy.mechanisms.contract import RowGuarantee
 from neuroveil.privacy.randomness import RandomSource
@@ -165,8 +165,30 @@ class MeanCovariance:
         ChainError
             If the shapes disagree.
         """
+        return self.moments(self.apply_integers(rows_int, draws))
+
+    def apply_integers(self, rows_int: IntArray, draws: MomentDraws) -> NoisySums:
+        """Add noise to the sums of bounded rows, in whole numbers.
+
+        Parameters
+        ----------
+        rows_int : ndarray of int64, shape (n_patients, dimension)
+            From :meth:`bound`.
+        draws : MomentDraws
+            From :meth:`draw`.
+
+        Returns
+        -------
+        NoisySums
+            What may be published.
+
+        Raises
+        ------
+        ChainError
+            If the shapes disagree.
+        """
         self._check(rows_int.shape)
-        d, n, grid = self.spec.dimension, self.spec.n_patients, self.calibration.grid_log2
+        d = self.spec.dimension
         if draws.total.shape != (d,) or draws.products.shape != (d, d):
             raise ChainError(
                 "draws", f"draws for {d} columns",
@@ -174,10 +196,26 @@ class MeanCovariance:
                 "Draw with the same mechanism.",
             )  # fmt: skip
         products = _add(sum_of_products(rows_int), draws.products)
-        mean = None
-        if self.spec.mean_share:
-            mean = np.ldexp(_add(sum_of_rows(rows_int), draws.total), grid) / n
-        return NoisyMoments(mean, np.ldexp(products, 2 * grid) / n, self.calibration)
+        has_mean = bool(self.spec.mean_share)
+        return NoisySums(_add(sum_of_rows(rows_int), draws.total) if has_mean else None, products)
+
+    def moments(self, sums: NoisySums) -> NoisyMoments:
+        """Turn noisy sums into noisy means. Post-processing.
+
+        Parameters
+        ----------
+        sums : NoisySums
+            A release.
+
+        Returns
+        -------
+        NoisyMoments
+            On the scaled axis (no unit).
+        """
+        n, grid = self.spec.n_patients, self.calibration.grid_log2
+        mean = None if sums.total is None else np.ldexp(sums.total.astype(np.float64), grid) / n
+        products = np.ldexp(sums.products.astype(np.float64), 2 * grid) / n
+        return NoisyMoments(mean, products, self.calibration)
 
     def _check(self, shape: tuple[int, ...]) -> None:
         expected = (self.spec.n_patients, self.spec.dimension)
@@ -188,11 +226,9 @@ class MeanCovariance:
             )  # fmt: skip
 
 
-def _add(exact_sum: IntArray, noise: IntArray) -> FloatArray:
+def _add(exact_sum: IntArray, noise: IntArray) -> IntArray:
     # Sums are below 2^61. Where 64-bit noise has saturated, the result is beyond the output
     # limit for every table alike, so clamping is post-processing of unlimited noise.
     bounded = np.clip(noise, -_NOISE_LIMIT, _NOISE_LIMIT)
-    noisy: FloatArray = np.clip(exact_sum + bounded, -_OUTPUT_LIMIT, _OUTPUT_LIMIT).astype(
-        np.float64
-    )
+    noisy: IntArray = np.clip(exact_sum + bounded, -_OUTPUT_LIMIT, _OUTPUT_LIMIT)
     return noisy

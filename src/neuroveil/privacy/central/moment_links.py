@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Link = Mapping[str, Fact]
 
+DERIVED = ("mean_by_james_stein", "covariance_of_cleaned_eigenvalues", "synthetic_normal_rows")
+"""What is made of the released sums, at no cost."""
+
 _RECIPE = "neuroveil: exact integer noise on a public grid"
 _DEFINITION = "definition of the mechanism"
 _BALLE_WANG = "Balle and Wang 2018, Theorem 8"
@@ -45,6 +48,7 @@ def moment_facts(
         "sensitivity": _moment_sensitivity(calibration),
         "mechanism": _moment_mechanism(calibration),
         "guarantee": _moment_guarantee(calibration, guarantee),
+        "aggregates": _aggregates(calibration),
         "model": model_link(calibration.spec.n_patients),
     }
 
@@ -64,7 +68,10 @@ def _moment_bound(calibration: MomentCalibration) -> Link:
 
 
 def _moment_sensitivity(calibration: MomentCalibration) -> Link:
-    rests_on = ("adjacency.factor", "bound.norm", "bound.clip_norm", "bound.exact_integer_check")
+    rests_on = (
+        "unit.rows_per_unit_max", "adjacency.factor", "bound.norm", "bound.clip_norm",
+        "bound.exact_integer_check", "preprocessing.scaling",
+    )  # fmt: skip
     share = "mechanism.mean_share"
     facts = {
         "norm": derived("l2", _DEFINITION, "mechanism.consumes_norm", "mechanism.consumes_norm"),
@@ -96,9 +103,10 @@ def _moment_mechanism(calibration: MomentCalibration) -> Link:
     return {
         "name": setting("mean_covariance"),
         "distribution": derived(
-            "discrete_gaussian", "Canonne, Kamath and Steinke 2020", _DEFINITION, "mechanism.name"
+            "discrete_gaussian", "Canonne, Kamath and Steinke 2020",
+            "discrete_gaussian for mean_covariance", "mechanism.name",
         ),
-        "consumes_norm": derived("l2", _DEFINITION, "l2 for gaussian noise", "mechanism.name"),
+        "consumes_norm": derived("l2", _DEFINITION, "l2 for mean_covariance", "mechanism.name"),
         "mean_share": setting(float(calibration.spec.mean_share)),
         "n_coordinates": derived(
             calibration.spec.n_coordinates, "counting",
@@ -107,9 +115,9 @@ def _moment_mechanism(calibration: MomentCalibration) -> Link:
         ),
         "noise_scale": derived(
             calibration.noise_scale, _BALLE_WANG,
-            "smallest sigma with delta_analytic(guarantee.epsilon, sigma, sensitivity.value)"
+            "smallest sigma with delta_analytic(guarantee.epsilon_rows, sigma, sensitivity.value)"
             " <= guarantee.delta_calibrated, rounded up",
-            "guarantee.epsilon", "guarantee.delta_calibrated", "sensitivity.value",
+            "guarantee.epsilon_rows", "guarantee.delta_calibrated", "sensitivity.value",
         ),
         **_moment_noise(calibration),
         "noise_multiplier": derived(
@@ -160,20 +168,25 @@ def _moment_guarantee(calibration: MomentCalibration, guarantee: RowGuarantee) -
     scale, share = "mechanism.noise_scale", "mechanism.mean_share"
     rho = 1 / (2 * calibration.noise_scale**2)
     count = "mechanism.n_coordinates / (24 * mechanism.integer_scale^2)"
-    rests_on = ("guarantee.epsilon", "mechanism.n_coordinates", "mechanism.integer_scale")
+    rests_on = ("guarantee.epsilon_rows", "mechanism.n_coordinates", "mechanism.integer_scale")
     if slack.epsilon:
         cost = derived(
             slack.delta, f"{_DISCRETE}; Laurent and Massart 2000, Lemma 1",
             f"guarantee.delta - (e^(-{count}) * guarantee.delta - e^-99)",
             *rests_on, "guarantee.delta",
         )  # fmt: skip
-        size = "(mechanism.n_coordinates + B) / (24 * mechanism.integer_scale^2)"
+        size = (
+            "(mechanism.n_coordinates + B) / (24 * mechanism.integer_scale^2) + "
+            "3 * mechanism.n_coordinates * e^(-2 pi^2 mechanism.integer_scale^2)"
+        )
     else:
-        cost = derived(slack.delta, _DISCRETE, f"(1 + e^guarantee.epsilon) * {count}", *rests_on)
+        cost = derived(slack.delta, _DISCRETE, f"(1 + e^guarantee.epsilon_rows) * {count}", *rests_on)
         size = "0: all of the cost is in guarantee.delta_slack"
     return {
-        "variant": derived(guarantee.variant, _DEFINITION, _DEFINITION, "mechanism.name"),
-        "epsilon": setting(float(guarantee.epsilon)),
+        "variant": derived(
+            guarantee.variant, _DEFINITION, "approximate_dp for central releases", "model.trust"
+        ),
+        "epsilon_rows": setting(float(guarantee.epsilon)),
         "delta": setting(float(guarantee.delta)),
         "epsilon_supported": derived(
             guarantee.epsilon_supported, _BALLE_WANG,
@@ -199,4 +212,28 @@ def _moment_guarantee(calibration: MomentCalibration, guarantee: RowGuarantee) -
             share, scale,
         ),
         "proof": setting(guarantee.proof, guarantee.proof),
+    }  # fmt: skip
+
+
+def _aggregates(calibration: MomentCalibration) -> Link:
+    grid, share = calibration.grid_log2, float(calibration.spec.mean_share)
+    second = {
+        "name": "second_moment", "sensitivity_norm": "l2",
+        "sensitivity": calibration.second_sensitivity,
+        "noise_scale": calibration.off_diagonal_std, "grid_log2": 2 * grid, "share": 1 - share,
+    }  # fmt: skip
+    total = {
+        "name": "sum", "sensitivity_norm": "l2", "sensitivity": calibration.sum_sensitivity,
+        "noise_scale": calibration.sum_std, "grid_log2": grid, "share": share,
+    }  # fmt: skip
+    rests_on = ["sensitivity.second_moment", "mechanism.noise_std_off_diagonal"]
+    if share:
+        rests_on = ["sensitivity.sum", *rests_on[:1], "mechanism.noise_std_sum", *rests_on[1:]]
+    return {
+        "statistics": derived(
+            [total, second] if share else [second], _DEFINITION,
+            "sensitivity, noise in an entry (off the diagonal), grid and share of each sum",
+            *rests_on, "bound.grid_log2", "mechanism.mean_share",
+        ),
+        "derived": setting(list(DERIVED), "post-processing: no other look at the data"),
     }  # fmt: skip

@@ -30,8 +30,24 @@ class MomentDraws:
 
 
 @dataclass(frozen=True, eq=False)
+class NoisySums:
+    """What a release of moments publishes, in whole numbers.
+
+    Parameters
+    ----------
+    total : ndarray of int64, shape (dimension,), optional
+        Sum of rows with noise, in units of the grid; nothing where it was left out.
+    products : ndarray of int64, shape (dimension, dimension)
+        Sum of x x^T with noise, symmetric, in units of the squared grid.
+    """
+
+    total: IntArray | None
+    products: IntArray
+
+
+@dataclass(frozen=True, eq=False)
 class NoisyMoments:
-    """What a release of moments publishes; anything made of it is post-processing.
+    """Noisy means made of a release of sums; anything made of them is post-processing.
 
     Parameters
     ----------

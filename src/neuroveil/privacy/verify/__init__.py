@@ -19,6 +19,12 @@ from neuroveil.privacy.verify.conclusion import check_conclusion
 from neuroveil.privacy.verify.document import read_certificate, read_claim
 from neuroveil.privacy.verify.folder import CERTIFICATE, check_folder
 from neuroveil.privacy.verify.guarantee import check_guarantee
+from neuroveil.privacy.verify.moments import (
+    check_moment_books,
+    check_moment_promise,
+    check_moments,
+    is_of_moments,
+)
 from neuroveil.privacy.verify.noise import check_mechanism, check_sampler
 from neuroveil.privacy.verify.people import (
     check_adjacency,
@@ -51,6 +57,12 @@ _CHAIN: tuple[Callable[[Statement], Iterator[Check]], ...] = (
     check_bound, check_sensitivity, check_mechanism, check_sampler, check_guarantee,
     check_amplification, check_accountant, check_composition, check_model,
     check_postprocessing, check_utility, check_software,
+)  # fmt: skip
+
+_CHAIN_OF_MOMENTS: tuple[Callable[[Statement], Iterator[Check]], ...] = (
+    check_structure, check_unit, check_adjacency, check_domain, check_preprocessing,
+    check_moments, check_sampler, check_guarantee, check_moment_promise, check_moment_books,
+    check_composition, check_model, check_postprocessing, check_software,
 )  # fmt: skip
 
 _RESTS_ON_SITE = (
@@ -132,7 +144,8 @@ def verify(
 
 
 def _check_chain(statement: Statement) -> list[Check]:
-    return [check for examine in _CHAIN for check in examine(statement)]
+    chain = _CHAIN_OF_MOMENTS if is_of_moments(statement) else _CHAIN
+    return [check for examine in chain for check in examine(statement)]
 
 
 def _check_certificate(statement: Statement) -> list[Check]:

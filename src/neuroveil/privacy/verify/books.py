@@ -34,6 +34,9 @@ def check_model(statement: Statement) -> Iterator[Check]:
     elif trust == "shuffled":
         sentence = "Rows that carry their own noise are shuffled; whoever shuffles is trusted."
         yield holds("model.trust", sentence, stated=trust)
+    elif trust == "central" and statement.text("mechanism.name") == "mean_covariance":
+        sentence = "Somebody sees all rows and is trusted; what leaves carries the noise."
+        yield holds("model.trust", sentence, stated=trust)
     elif trust is not None:
         yield finding(
             "unchecked", "model.trust",

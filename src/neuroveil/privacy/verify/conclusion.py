@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from neuroveil.privacy.verify.basis import is_shuffled
 from neuroveil.privacy.verify.findings import broken, finding, holds, quote
 from neuroveil.privacy.verify.result import LINKS, Check
 from neuroveil.privacy.verify.statement import Statement, as_number
 
 _NUMBER = r"([0-9][0-9.e+-]*)"
 _PROMISE = re.compile(
-    r"Differentially private for every patient(, given a trusted shuffler)?: "
+    r"Differentially private for every patient(, given a trusted (?:shuffler|curator))?: "
     rf"epsilon = {_NUMBER}, delta = {_NUMBER}\.(?: Not covered: (.+)\.)?"
 )
 _REFUSAL = re.compile(
     rf"()Not differentially private at epsilon = {_NUMBER}, delta = {_NUMBER}\. (.+)\."
 )
+
+_TRUSTED = {"shuffled": ", given a trusted shuffler", "central": ", given a trusted curator"}
 
 
 def check_conclusion(statement: Statement, chain: list[Check]) -> Iterator[Check]:
@@ -114,8 +115,8 @@ def _says(statement: Statement, groups: tuple[Any, ...], formal: bool) -> bool:
         rest = ", ".join(map(str, names)) or None
     else:
         rest = "; ".join(_reasons(statement)) or None
-    trusts = bool(shuffler) == (formal and is_shuffled(statement))
-    return stated == right and last == rest and trusts
+    trusted = _TRUSTED.get(statement.text("model.trust") or "", "") if formal else ""
+    return stated == right and last == rest and (shuffler or "") == trusted
 
 
 def _read(text: str) -> Fraction | None:

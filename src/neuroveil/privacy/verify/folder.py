@@ -22,6 +22,8 @@ from neuroveil.privacy.verify.document import canonical_digest, load_json, read_
 from neuroveil.privacy.verify.estimate import Tables, check_estimate
 from neuroveil.privacy.verify.findings import broken, finding, holds, quote
 from neuroveil.privacy.verify.messages import check_messages
+from neuroveil.privacy.verify.moment_files import MOMENT_FILES, check_moment_files
+from neuroveil.privacy.verify.moments import is_of_moments
 from neuroveil.privacy.verify.postprocessing import is_projected, steps_of
 from neuroveil.privacy.verify.public_inputs import (
     PublicInputs,
@@ -68,6 +70,9 @@ def check_folder(statement: Statement, folder: Path) -> Iterator[Check]:
         source="SHA-256",
     )  # fmt: skip
     yield _check_statement(statement, folder)
+    if is_of_moments(statement):
+        yield from check_moment_files(statement, folder, digest_of_chain(statement.document))
+        return
     try:
         table = _dictionary(folder, "table.json")
         estimate = _dictionary(folder, ESTIMATE[2]) if steps_of(statement) else None
@@ -152,13 +157,17 @@ def digest_of_chain(document: Mapping[str, Any]) -> str:
 
 def _required(statement: Statement) -> tuple[list[str], list[str]]:
     """Files that this certificate needs, and known files that it cannot have."""
+    if is_of_moments(statement):
+        rows = [*ALWAYS, MESSAGES, *ESTIMATE, INPUTS]
+        return list(MOMENT_FILES), [file for file in rows if file not in MOMENT_FILES]
     cases = {
         (MESSAGES,): statement.text("mechanism.name") == "privunit",
         ESTIMATE: bool(steps_of(statement)),
         (INPUTS,): _has_inputs(statement),
     }
     needed = [*ALWAYS, *(file for files, there in cases.items() if there for file in files)]
-    return needed, [file for files, there in cases.items() if not there for file in files]
+    foreign = [file for files, there in cases.items() if not there for file in files]
+    return needed, foreign + [file for file in MOMENT_FILES if file not in ALWAYS]
 
 
 def _file_faults(statement: Statement, folder: Path, listed: Mapping[str, Any]) -> Iterator[Check]:

@@ -44,6 +44,7 @@ _NAME = "mechanism.noise_scale"
 
 SAMPLERS = {
     "gaussian": "opendp", "laplace": "opendp", "paper_laplace": "opendp", "privunit": "python",
+    "mean_covariance": "opendp",
 }  # fmt: skip
 """Who draws for each mechanism."""
 

@@ -94,7 +94,7 @@ ADDITIVE = when(mechanism=("gaussian", "laplace", "paper_laplace"))
 GAUSSIAN = when(mechanism="gaussian")
 BOTH_LAPLACE = when(mechanism=("laplace", "paper_laplace"))
 PRIVUNIT = when(mechanism="privunit")
-LOCAL, SHUFFLED, CENTRAL = (when(trust=word) for word in ("local", "shuffled", "central"))
+LOCAL, SHUFFLED = (when(trust=word) for word in ("local", "shuffled"))
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from neuroveil.privacy.verify.rule import Rule
+from neuroveil.privacy.verify.rules_central import MOMENTS
 from neuroveil.privacy.verify.rules_mechanism import CODEBOOK, NOISE
 from neuroveil.privacy.verify.rules_promise import BOOKS, PROMISE
 from neuroveil.privacy.verify.rules_rows import BOUNDS, PEOPLE
 from neuroveil.privacy.verify.shapes import is_kind
 
-RULES: tuple[Rule, ...] = (*PEOPLE, *BOUNDS, *NOISE, *CODEBOOK, *PROMISE, *BOOKS)
+RULES: tuple[Rule, ...] = (*PEOPLE, *BOUNDS, *NOISE, *CODEBOOK, *PROMISE, *BOOKS, *MOMENTS)
 """The lines of the table, in its order."""
 
 FACT_NAMES: tuple[str, ...] = tuple(dict.fromkeys(rule.name for rule in RULES))

@@ -7,7 +7,6 @@ from neuroveil.privacy.verify.forms import LARGE
 from neuroveil.privacy.verify.rule import (
     ADDITIVE,
     BOTH_LAPLACE,
-    CENTRAL,
     GAUSSIAN,
     LOCAL,
     PRIVUNIT,
@@ -27,7 +26,8 @@ _SIZES = ("mechanism.codebook_size", "mechanism.codebook_top")
 
 NOISE: tuple[Rule, ...] = (
     assumed(
-        "mechanism.name", shapes.one_of("gaussian", "laplace", "paper_laplace", "privunit")
+        "mechanism.name",
+        shapes.one_of("gaussian", "laplace", "paper_laplace", "privunit", "mean_covariance"),
     ),
     assumed("mechanism.choice", shapes.words()),
     proven(
@@ -127,11 +127,10 @@ CODEBOOK: tuple[Rule, ...] = (
     ),
     assumed("mechanism.rounding", shapes.one_of("up"), case=ADDITIVE),
     assumed("mechanism.rounding", shapes.one_of("down"), case=PRIVUNIT),
-    assumed("aggregates.statistics", forms.statistics(), case=CENTRAL),
     assumed("sampler.library", shapes.one_of("opendp", "python")),
     measured("sampler.version", shapes.words()),
     assumed("sampler.exact", shapes.one_of(True)),
     assumed("sampler.source", shapes.one_of("operating_system")),
     assumed("sampler.seeded", shapes.one_of(False)),
 )  # fmt: skip
-"""The mechanism, as far as it is a codebook; aggregates; the sampler."""
+"""The mechanism, as far as it is a codebook; the sampler."""

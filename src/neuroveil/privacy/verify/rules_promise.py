@@ -160,7 +160,10 @@ BOOKS: tuple[Rule, ...] = (
     proven("model.batch", shapes.integer(1, MANY), "domain.n", "domain.n"),
     assumed("model.who_is_trusted", shapes.words()),
     assumed("postprocessing.steps", forms.postprocessing()),
-    assumed("postprocessing.row_order", shapes.one_of("random_permutation")),
+    assumed(
+        "postprocessing.row_order", shapes.one_of("random_permutation"),
+        case=when(trust=("local", "shuffled")),
+    ),
     proven(
         "utility.predicted", forms.figures(*_FIGURES),
         "closed form for rows of norm clip_norm whose cells average to zero",

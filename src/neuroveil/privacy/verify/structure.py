@@ -18,8 +18,6 @@ SCHEMA_VERSION = 2
 _FACT_KEYS = {"value", "status", "source", "formula", "rests_on"}
 _CHAIN_LINKS = {rule.link for rule in RULES}
 _FREE_IN_CLAIMS = {"unit.rows_per_unit_max", "adjacency.factor"}
-_NOT_FIXED_YET = {"bound", "sensitivity", "mechanism", "guarantee", "accountant", "utility"}
-"""Links whose facts the contract does not fix for central releases."""
 
 
 def _is_digest_map(value: Any) -> bool:
@@ -154,7 +152,6 @@ def _certificate_faults(statement: Statement) -> Iterator[Check]:
 
 
 def _chain_faults(statement: Statement, chain: Mapping[str, Any]) -> Iterator[Check]:
-    open_links = _NOT_FIXED_YET if statement.text("model.trust") == "central" else set()
     for link, facts in chain.items():
         home = link if link in _CHAIN_LINKS else "document"
         if home == "document" or not isinstance(facts, Mapping) or not facts:
@@ -165,8 +162,6 @@ def _chain_faults(statement: Statement, chain: Mapping[str, Any]) -> Iterator[Ch
                 yield broken(f"{home}.form", f"There is no such fact: {quote(key)}.")
     for name in FACT_NAMES:
         link, _, key = name.partition(".")
-        if link in open_links:
-            continue
         facts = chain.get(link)
         facts = facts if isinstance(facts, Mapping) else {}
         lines = [rule for rule in lines_of(name) if rule.case.applies(statement)]
@@ -174,11 +169,6 @@ def _chain_faults(statement: Statement, chain: Mapping[str, Any]) -> Iterator[Ch
             yield from _fact_faults(name, lines, facts.get(key))
         elif key in facts:
             yield broken(name, "A certificate has no such fact in this case.")
-    if open_links:
-        yield finding(
-            "unchecked", "aggregates.statistics",
-            "What the statistics of a central release rest on is not checked here.",
-        )  # fmt: skip
 
 
 def _fact_faults(name: str, lines: list[Rule], fact: Any) -> Iterator[Check]:
