@@ -18,8 +18,9 @@ from neuroveil.pipeline.settings import (
     study_columns,
 )
 from neuroveil.privacy import LabelPolicy, ProtectSettings, private_statistics_scaling
-from neuroveil.privacy.choice import RowWishes, choose_rows
-from neuroveil.privacy.settings import Postprocessing
+from neuroveil.privacy.central.wiring import choose_central
+from neuroveil.privacy.choice import RowChoice, RowWishes, choose_rows
+from neuroveil.privacy.settings import MEAN_COVARIANCE, Postprocessing, TrustModel
 from neuroveil.reference import Reference, default_reference, load_reference
 from neuroveil.study import Study
 from neuroveil.types.scaling import Scaling
@@ -50,11 +51,10 @@ def protect_settings(study: Study, n_patients: int) -> ProtectSettings:
         mechanism can be calibrated.
     """
     privacy, post = study.privacy, study.postprocessing
-    wishes = row_wishes(study, n_patients)
-    choice = choose_rows(wishes, planning_scaling(study), n_patients)
+    choice = _choose(study, n_patients)
     return ProtectSettings(
         mechanism=choice.mechanism,
-        epsilon=wishes.epsilon,
+        epsilon=require_epsilon(study),
         delta=choice.delta,
         clip_norm=privacy.clip_norm,
         norm=privacy.norm,
@@ -63,13 +63,28 @@ def protect_settings(study: Study, n_patients: int) -> ProtectSettings:
         preprocessing=signal_settings(study).public_params(),
         software_versions=software_versions(),
         commit=source_revision(),
-        trust_model=privacy.trust_model,
+        trust_model=_trust_of(study, choice),
         projection=choice.projection,
         postprocessing=Postprocessing(post.shrinkage, post.feature_units, post.clamp),
         codebook=choice.codebook,
         choice=choice.sentence,
         delta_justification=privacy.delta_justification,
     )
+
+
+def _choose(study: Study, n_patients: int) -> RowChoice:
+    """Choose among rows, or among rows and moments where somebody may see all rows."""
+    if study.privacy.trust_model != "central":
+        return choose_rows(row_wishes(study, n_patients), planning_scaling(study), n_patients)
+    return choose_central(row_wishes(study, n_patients), planning_scaling(study), n_patients)
+
+
+def _trust_of(study: Study, choice: RowChoice) -> TrustModel:
+    """Rows that are released although a curator is trusted need nobody's trust."""
+    trust = study.privacy.trust_model
+    if trust == "central" and choice.mechanism != MEAN_COVARIANCE:
+        return "local"
+    return trust
 
 
 def row_wishes(study: Study, n_patients: int) -> RowWishes:
@@ -99,7 +114,7 @@ def row_wishes(study: Study, n_patients: int) -> RowWishes:
         delta=privacy.delta_for(n_patients),
         clip_norm=privacy.clip_norm,
         norm=privacy.norm,
-        trust_model=privacy.trust_model,
+        trust_model="local" if privacy.trust_model == "central" else privacy.trust_model,
         projection=privacy.projection,
         components=privacy.components,
         largest_codebook=privacy.largest_codebook,

@@ -34,15 +34,18 @@ class Rehearsal:
     ----------
     certificate : Certificate
         Without a guarantee, since nothing was released.
-    utility : UtilityResult
-        Measured on made-up rows.
+    utility : UtilityResult or None
+        Measured on made-up rows; none for a release that is about nobody's row.
+    choice : str
+        What is released and what it should leave, in words.
     report : Path
         The page.
     """
 
     certificate: Certificate
-    utility: UtilityResult
+    utility: UtilityResult | None
     report: Path
+    choice: str
 
 
 def rehearse_release(
@@ -81,16 +84,17 @@ def rehearse_release(
     settings = protect_settings(study, n_patients)
     columns = study_columns(study)
     scaling = named_reference(study).scaling_for(columns)
-    rows = np.asarray(simulate_rows(n_patients, scaling, _SEED))
     certificate = rehearse(scaling, settings, n_patients)
-    utility = intrinsic_utility(
-        rows,
-        plan_rows(settings, scaling, n_patients),
-        scaling,
-        n_draws=n_draws,
-        seed=_SEED,
-        progress=lambda done, total: progress(done, total, "rehearsing"),
-    )
+    utility = None
+    if not settings.is_central:
+        utility = intrinsic_utility(
+            np.asarray(simulate_rows(n_patients, scaling, _SEED)),
+            plan_rows(settings, scaling, n_patients),
+            scaling,
+            n_draws=n_draws,
+            seed=_SEED,
+            progress=lambda done, total: progress(done, total, "rehearsing"),
+        )
     report = private_folder(study.path(study.output.internal)) / "rehearsal.html"
     write_text(report, rehearsal_report(certificate, columns, utility))
-    return Rehearsal(certificate, utility, report)
+    return Rehearsal(certificate, utility, report, settings.choice)

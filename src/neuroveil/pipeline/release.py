@@ -23,7 +23,13 @@ from neuroveil.pipeline.promise import (
 from neuroveil.pipeline.release_folder import check_writing, write_release
 from neuroveil.pipeline.settings import find_roster, read_options, signal_settings, study_columns
 from neuroveil.pipeline.signing import signing_key
-from neuroveil.privacy import ProtectSettings, charge_request, check_release, protect, rehearse
+from neuroveil.privacy import (
+    ProtectSettings,
+    charge_request,
+    check_any,
+    rehearse,
+    release_any,
+)
 from neuroveil.study import Study
 from neuroveil.types.certificate import Certificate
 from neuroveil.types.charge import Charge, ChargeRequest
@@ -215,7 +221,7 @@ def release_study(
         with uninterrupted():
             charge = reserve(study, ledger, preview.request)
             with paid(charge):
-                release = protect(prepared.table, prepared.scaling, preview.settings, charge)
+                release = release_any(prepared.table, prepared.scaling, preview.settings, charge)
                 certificate = write_release(release, target, key, draft)
     progress(1, 1, "drawing noise")
     return Released(target, certificate, extraction, prepared.scaling, preview.settings)
@@ -241,7 +247,7 @@ def _prepare(study: Study, preview: Preview, extraction: Extraction) -> _Prepare
         )  # fmt: skip
     scaling = study_scaling(study, extraction.table)
     table = with_public_categories(study, extraction.table)
-    check_release(table, scaling, preview.settings)
+    check_any(table, scaling, preview.settings)
     return _Prepared(table, scaling)
 
 

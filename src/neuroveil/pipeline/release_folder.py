@@ -1,6 +1,7 @@
 """Write a release folder: table, dictionary, statement, report, examples, certificate.
 
-Only a :class:`~neuroveil.types.release.Release` is accepted; there is no writer for
+Only a :class:`~neuroveil.types.release.Release` or a
+:class:`~neuroveil.types.central_release.CentralRelease` is accepted; there is no writer for
 anything else. The folder appears whole, or not at all.
 """
 
@@ -17,14 +18,22 @@ import numpy as np
 
 from neuroveil.errors import CertificateError
 from neuroveil.keys import SiteKey, sign
+from neuroveil.pipeline.central_folder import (
+    covariance_text,
+    mean_text,
+    moments_text,
+    synthetic_dictionary,
+)
 from neuroveil.pipeline.claim import check_target, claimed
 from neuroveil.report import public_report, statement
 from neuroveil.types.catalogue import Column, feature_spec
+from neuroveil.types.central_release import CentralRelease
 from neuroveil.types.certificate import Certificate, digest
 from neuroveil.types.recording import FloatArray
 from neuroveil.types.release import Release
 
 _EXAMPLES = ("load_table.py", "load_table.R")
+_EXAMPLES_OF_MOMENTS = ("load_moments.py",)
 
 
 def check_writing(
@@ -54,14 +63,17 @@ def check_writing(
 
 
 def write_release(
-    release: Release, target: Path, key: SiteKey | None = None, draft: Path | None = None
+    release: Release | CentralRelease,
+    target: Path,
+    key: SiteKey | None = None,
+    draft: Path | None = None,
 ) -> Certificate:
     """Write a release folder in one step.
 
     Parameters
     ----------
-    release : Release
-        From :func:`neuroveil.privacy.protect`.
+    release : Release or CentralRelease
+        From :func:`neuroveil.privacy.release_any`.
     target : Path
         The folder that will appear.
     key : SiteKey, optional
@@ -82,7 +94,7 @@ def write_release(
     StudyError
         If the target exists.
     """
-    if not isinstance(release, Release):
+    if not isinstance(release, Release | CentralRelease):
         raise CertificateError(
             "release folder", "a Release", type(release).__name__,
             "Only what neuroveil.privacy.protect returns may be written.",
@@ -90,10 +102,14 @@ def write_release(
     if draft is None:
         with claimed(target, release.values.size) as own:
             return write_release(release, target, key, own)
-    _write_tables(release, draft)
+    if isinstance(release, CentralRelease):
+        _write_moments(release, draft)
+    else:
+        _write_tables(release, draft)
     _write_text(draft / "STATEMENT.md", statement(release.certificate))
     _write_text(draft / "report.html", public_report(release.certificate, release.columns))
-    for name in _EXAMPLES:
+    is_central = isinstance(release, CentralRelease)
+    for name in _EXAMPLES_OF_MOMENTS if is_central else _EXAMPLES:
         source = resources.files("neuroveil.pipeline").joinpath("examples", name)
         _write_text(draft / name, source.read_text("utf-8"))
     files = {file.name: digest(file.read_bytes()) for file in sorted(draft.iterdir())}
@@ -193,7 +209,7 @@ def _label_entries(release: Release) -> dict[str, Any]:
     }
 
 
-def _scaled_entries(release: Release) -> dict[str, Any]:
+def _scaled_entries(release: Release | CentralRelease) -> dict[str, Any]:
     """Feature columns on the scaled axis."""
     scaling, columns = release.scaling, {}
     for j, column in enumerate(release.columns):
@@ -237,6 +253,21 @@ def _write_tables(release: Release, folder: Path) -> None:
         _write_table(folder / "table_estimated", names, values, release.labels)
         _write_text(folder / "table_estimated.json", _json_text(estimate_dictionary(release)))
         _write_text(folder / "public_inputs.json", _json_text(dict(release.estimate.public_inputs)))
+
+
+def _write_moments(release: CentralRelease, folder: Path) -> None:
+    texts = {
+        "moments.csv": moments_text(release),
+        "mean.csv": mean_text(release),
+        "covariance.csv": covariance_text(release),
+    }
+    for name, text in texts.items():
+        _write_text(folder / name, text)
+    names = tuple(column.name for column in release.columns)
+    _write_table(folder / "synthetic", names, release.synthetic, {})
+    made_of = {name: digest(text.encode()) for name, text in texts.items()}
+    document = synthetic_dictionary(release, _scaled_entries(release), made_of)
+    _write_text(folder / "synthetic.json", _json_text(document))
 
 
 def _write_table(

@@ -69,7 +69,7 @@ def measure_utility(
 
 def write_internal_report(
     study: Study, released: Released, n_draws: int, progress: Progress = no_progress
-) -> tuple[Path, UtilityResult]:
+) -> tuple[Path, UtilityResult | None]:
     """Write the internal page and its figures beside the private table.
 
     Parameters
@@ -87,19 +87,22 @@ def write_internal_report(
     -------
     Path
         The page.
-    UtilityResult
-        The figures in it. Internal.
+    UtilityResult or None
+        The figures in it. Internal. None for a release that is about nobody's row.
     """
     extraction = released.extraction
-    utility = measure_utility(
-        extraction.table, released.scaling, released.settings, n_draws, progress
-    )
+    utility = None
+    if not released.settings.is_central:
+        utility = measure_utility(
+            extraction.table, released.scaling, released.settings, n_draws, progress
+        )
     page = internal_report(
         released.certificate, extraction.table.columns, utility, summarise(extraction)
     )
     folder = private_folder(study.path(study.output.internal))
     write_text(folder / "report.html", page)
-    write_json(folder / "utility.json", utility.to_json())
+    if utility is not None:
+        write_json(folder / "utility.json", utility.to_json())
     return folder / "report.html", utility
 
 
@@ -165,7 +168,9 @@ def render_internal_report(
     extraction = extract_study(study, n_workers, progress)
     settings = protect_settings(_with_promise_of(certificate, study), extraction.table.n_patients)
     scaling = study_scaling(study, extraction.table)
-    utility = measure_utility(extraction.table, scaling, settings, n_draws, progress)
+    utility = None
+    if not settings.is_central:
+        utility = measure_utility(extraction.table, scaling, settings, n_draws, progress)
     return internal_report(certificate, columns, utility, summarise(extraction))
 
 
@@ -215,8 +220,10 @@ def read_release(release: Path) -> tuple[Certificate, tuple[Column, ...]]:
     folder = release if release.is_dir() else release.parent
     file = folder / "certificate.json" if release.is_dir() else release
     certificate = certificate_from_json(_read_json(file, "certificate"))
-    estimated = folder / "table_estimated.json"
-    described = estimated if estimated.exists() else folder / "table.json"
+    dictionaries = [
+        folder / name for name in ("table_estimated.json", "synthetic.json", "table.json")
+    ]
+    described = next((file for file in dictionaries if file.exists()), dictionaries[-1])
     dictionary = _read_json(described, "data dictionary")
     names = dictionary.get("Columns") if isinstance(dictionary, dict) else None
     columns = [column_from_name(name) for name in names or ()]

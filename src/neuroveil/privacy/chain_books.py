@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from neuroveil.privacy.accounting import cross_check
-from neuroveil.privacy.exact import exact
 from neuroveil.privacy.central.links import WHO_IS_TRUSTED
 from neuroveil.privacy.central.plan import MomentPlan
 from neuroveil.privacy.central.utility_link import moment_utility
+from neuroveil.privacy.exact import exact
 from neuroveil.privacy.mechanisms.links import derived, setting
 from neuroveil.privacy.plan import RowPlan
 from neuroveil.privacy.postprocessing import step_facts

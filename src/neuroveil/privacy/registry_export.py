@@ -27,6 +27,8 @@ _MECHANISMS = {
     "gaussian": "Gaussian mechanism with exact integer noise",
     "laplace": "Laplace mechanism with exact integer noise",
     "privunit": "PrivUnit as a k-closest codebook",
+    "mean_covariance": "Gaussian mechanism with exact integer noise on the sums of rows and of "
+    "their products",
 }
 
 
@@ -140,6 +142,8 @@ def _loss(certificate: Certificate) -> dict[str, Any]:
 
 def _model(certificate: Certificate) -> dict[str, Any]:
     trust, details = certificate.value("model.trust"), "Every row is randomised on its own."
+    if trust == "central":
+        details = "A trusted curator adds noise to statistics of all rows together."
     if trust == "shuffled":
         local = certificate.value("amplification.epsilon_local")
         details += (

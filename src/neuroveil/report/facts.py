@@ -89,6 +89,11 @@ class Facts:
         return bool(self.get("model.trust") == "shuffled")
 
     @property
+    def is_central(self) -> bool:
+        """Whether statistics of all patients are released, and no rows."""
+        return bool(self.get("mechanism.name") == "mean_covariance")
+
+    @property
     def has_codewords(self) -> bool:
         """Whether rows are replaced by codewords instead of getting noise."""
         return bool(self.get("mechanism.name") == "privunit")
@@ -243,7 +248,7 @@ def _scaling(facts: Facts) -> str | None:
 
 
 def _sensitivity(facts: Facts) -> str | None:
-    stated = facts.figure("sensitivity.value")
+    stated = facts.figure("sensitivity.sum" if facts.is_central else "sensitivity.value")
     factor, cap = facts.figure("adjacency.factor"), facts.figure("bound.clip_norm")
     if stated is None or factor is None or cap is None:
         return None

@@ -76,10 +76,11 @@ def _columns(names: list[str]) -> tuple[str, bool]:
 
 def _shape(facts: Facts) -> Limit:
     rows, columns = number(facts.get("domain.n")), number(facts.get("domain.dimension"))
+    dictionary = "synthetic.json" if facts.is_central else "table.json"
     return Limit(
         "The form of the table",
         f"That it has {rows} rows and {columns} feature columns, and which columns these are, "
-        f"is public (table.json lists them). All of it was fixed by the roster and the study, "
+        f"is public ({dictionary} lists them). All of it was fixed by the roster and the study, "
         f"not by what the recordings hold.",
     )
 

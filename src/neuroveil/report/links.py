@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neuroveil.report import central
 from neuroveil.report.facts import Facts, broken_links
 from neuroveil.report.text import norm, number, percent
 
@@ -16,6 +17,7 @@ NOISE_NAMES = {
     "laplace": "Laplace",
     "paper_laplace": "Laplace (as published)",
     "privunit": "codewords",
+    "mean_covariance": "Gaussian",
 }
 """Kinds of noise for a reader, by the mechanism's name."""
 
@@ -69,6 +71,11 @@ def chain_links(facts: Facts) -> tuple[Link, ...]:
     }  # fmt: skip
     if broken or not facts.certificate.formal_guarantee:
         broken.setdefault("guarantee", "Does not follow from this chain.")
+    if facts.is_central:
+        makers |= {
+            "dimension": central.dimension, "sensitivity": central.sensitivity,
+            "mechanism": central.mechanism, "noise": central.noise,
+        }  # fmt: skip
     return tuple(Link(key, *make(facts), broken.get(key)) for key, make in makers.items())
 
 

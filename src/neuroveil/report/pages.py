@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neuroveil.errors import CertificateError
+from neuroveil.report import central
 from neuroveil.report.facts import Facts, as_planned
 from neuroveil.report.limits import CHECKING, GLOSSARY, not_protected
 from neuroveil.report.links import chain_links
@@ -51,7 +52,7 @@ def public_report(certificate: Certificate, columns: tuple[Column, ...]) -> str:
 def internal_report(
     certificate: Certificate,
     columns: tuple[Column, ...],
-    utility: UtilityResult,
+    utility: UtilityResult | None,
     extraction: ExtractionSummary,
 ) -> str:
     """Draw the page that stays where the recordings are.
@@ -62,8 +63,8 @@ def internal_report(
         The certificate of the release.
     columns : tuple of Column
         The released feature columns, in order.
-    utility : UtilityResult
-        Measured utility. Internal.
+    utility : UtilityResult or None
+        Measured utility of rows. Internal.
     extraction : ExtractionSummary
         What went in. Internal.
 
@@ -78,7 +79,8 @@ def internal_report(
         If the columns are not those of the certificate.
     """
     return render("page.html.j2", {
-        **_common_parts(certificate, columns), **measured_parts(utility),
+        **_common_parts(certificate, columns),
+        **(measured_parts(utility) if utility is not None else {}),
         **input_parts(extraction), "kind": "internal", "title": "Internal privacy report",
         "subtitle": "For the people who hold the recordings, with measured utility and counts.",
     })  # fmt: skip
@@ -157,11 +159,16 @@ def _common_parts(
 
 def _key_figures(facts: Facts) -> list[tuple[str, str]]:
     error = "error in a cell" if facts.has_codewords else "noise in a cell (std)"
-    return [
+    shared = [
         ("ε, the promise", number(facts.get("guarantee.epsilon"))),
         ("δ, the slack", number(facts.get("guarantee.delta"))),
         ("patients", number(facts.get("domain.n"))),
         ("columns", number(facts.get("domain.dimension"))),
+    ]
+    if facts.is_central:
+        return shared + central.key_figures(facts)
+    return [
+        *shared,
         (error, number(facts.cell_error, 4)),
         ("correlation kept", number(facts.correlation, 2)),
     ]
@@ -184,6 +191,8 @@ def _predicted(facts: Facts) -> list[tuple[str, str, str]]:
         ("mae", "Mean absolute error (no unit)", at_most),
         ("correlation", "Correlation, at most", "none"),
         ("snr_db", "Signal-to-noise ratio, at most (dB)", "0"),
+        ("mean_rmse", "Error of an entry of the mean (no unit)", "not stated"),
+        ("covariance_rmse", "Error of an entry of the covariance (no unit)", "not stated"),
         ("mse_over_clip_norm_squared", "Squared error of a row / squared cap", "at most 1"),
     )
     stated = [(key, facts.part("utility.predicted", key)) for key, _, _ in rows]

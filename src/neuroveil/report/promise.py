@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from neuroveil.report import central
 from neuroveil.report.facts import Facts, broken_links, reasons
 from neuroveil.report.text import factor, number, one_in, percent, posterior
 from neuroveil.types.certificate import Certificate
@@ -82,8 +83,11 @@ def promise(certificate: Certificate) -> Promise:
     towards = (
         "To everybody but whoever shuffled its rows, seeing" if facts.is_shuffled else "Seeing"
     )
+    if facts.is_central:
+        towards = "To everybody but whoever computed it, seeing"
+    what = "release" if facts.is_central else "table"
     headline = (
-        f"{towards} this table changes the odds between any two guesses about one patient's row "
+        f"{towards} this {what} changes the odds between any two guesses about one patient's row "
         f"by at most a factor of {factor(epsilon)} (ε = {number(epsilon)})"
         f"{_exception(delta)}."
     )
@@ -164,6 +168,8 @@ def trust(facts: Facts) -> tuple[str, ...]:
             "The trust model is local: each row gets its noise on its own, where the "
             "recordings are. Nobody who receives the table has to be trusted."
         )
+    elif facts.is_central:
+        sentences.append(central.TRUST)
     elif facts.is_shuffled:
         sentences.append(
             "The trust model is shuffled: each row is randomised on its own, and then all rows "
@@ -199,6 +205,8 @@ def cost(facts: Facts) -> tuple[str, ...]:
     tuple of str
         Sentences; the first one is the judgement.
     """
+    if facts.is_central:
+        return central.cost(facts)
     sentences = [_judgement(facts)]
     std, typical = facts.cell_error, typical_cell(facts)
     if std is not None and typical:

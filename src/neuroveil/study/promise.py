@@ -58,11 +58,13 @@ class PrivacySettings(Section):
 
     unit: Literal["patient"] = "patient"
     adjacency: Literal["replace_one"] = "replace_one"
-    trust_model: Literal["local", "shuffled"] = "local"
+    trust_model: Literal["local", "shuffled", "central"] = "local"
     epsilon: PositiveFloat | None = None
     delta: Delta | None = None
     delta_justification: Text | None = None
-    mechanism: Literal["auto", "privunit", "gaussian", "laplace", "paper_laplace"] = "gaussian"
+    mechanism: Literal[
+        "auto", "privunit", "gaussian", "laplace", "paper_laplace", "mean_covariance"
+    ] = "gaussian"
     norm: Literal["l2", "l1"] = "l2"
     clip_norm: PositiveFloat = 2.0
     projection: Literal["auto", "public_pca", "none"] = "none"
@@ -100,7 +102,7 @@ class PrivacySettings(Section):
         list of StudyMistake
             Empty where the section is consistent.
         """
-        found = [*self._delta_mistakes(), *self._shuffling_mistakes()]
+        found = [*self._delta_mistakes(), *self._shuffling_mistakes(), *self._central_mistakes()]
         if self.mechanism not in ("laplace", "auto") and self.norm == "l1":
             found.append(StudyMistake(
                 "privacy.norm", f"'l2' for {self.mechanism}", "'l1'",
@@ -119,9 +121,11 @@ class PrivacySettings(Section):
         return found
 
     def _delta_mistakes(self) -> list[StudyMistake]:
-        needs = self.mechanism == "gaussian" or self.trust_model == "shuffled"
+        needs = self.mechanism in ("gaussian", "mean_covariance") or self.trust_model == "shuffled"
         if needs and self.delta == 0:
-            which = "shuffling" if self.trust_model == "shuffled" else "the gaussian mechanism"
+            which = "shuffling"
+            if self.trust_model != "shuffled":
+                which = f"the {self.mechanism} mechanism"
             return [StudyMistake(
                 "privacy.delta", f"more than 0 for {which}", "0",
                 "Leave delta out, or use mechanism = 'privunit' in the local model for pure "
@@ -134,6 +138,28 @@ class PrivacySettings(Section):
                 "Leave delta out: this mechanism's claim is pure epsilon.",
             )]  # fmt: skip
         return []
+
+    def _central_mistakes(self) -> list[StudyMistake]:
+        is_moments, is_central = self.mechanism == "mean_covariance", self.trust_model == "central"
+        found = []
+        if is_central and not (is_moments or self.mechanism == "auto"):
+            found.append(StudyMistake(
+                "privacy.mechanism", "'mean_covariance' or 'auto', since trust_model = 'central'",
+                f"{self.mechanism!r}",
+                "Rows need nobody's trust: set trust_model = 'local' to release them.",
+            ))  # fmt: skip
+        if is_moments and not is_central:
+            found.append(StudyMistake(
+                "privacy.trust_model", "'central' for mean_covariance", f"{self.trust_model!r}",
+                "Whoever computes mean and covariance sees all rows: say so with "
+                "trust_model = 'central', or release rows.",
+            ))  # fmt: skip
+        if is_moments and self.projection == "public_pca":
+            found.append(StudyMistake(
+                "privacy.projection", "'none' for mean_covariance", "'public_pca'",
+                "Moments are released in all columns: set projection = 'none'.",
+            ))  # fmt: skip
+        return found
 
     def _shuffling_mistakes(self) -> list[StudyMistake]:
         if self.trust_model != "shuffled" or self.mechanism in ("auto", "privunit"):

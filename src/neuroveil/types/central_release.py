@@ -44,7 +44,7 @@ class CentralRelease:
     Raises
     ------
     ChainError
-        If no spent charge stands behind it, or shapes disagree.
+        If no spent charge stands behind exactly these sums, or shapes disagree.
     """
 
     columns: tuple[Column, ...]
@@ -61,6 +61,11 @@ class CentralRelease:
         if not isinstance(self.charge, Charge) or not self.charge.is_consumed:
             raise ChainError(
                 "release", "a charge that was spent on it", "none",
+                "Make releases with neuroveil.privacy.protect.",
+            )  # fmt: skip
+        if not self.charge.paid_for(released_bytes(self.total, self.products)):
+            raise ChainError(
+                "release", "the sums that the charge has paid for", "other sums",
                 "Make releases with neuroveil.privacy.protect.",
             )  # fmt: skip
         request, d = self.charge.request, len(self.columns)
@@ -83,3 +88,21 @@ class CentralRelease:
         n, d = self.synthetic.shape
         guarantee = self.certificate.formal_guarantee
         return f"CentralRelease({d} columns of {n} patients, guarantee={guarantee})"
+
+
+def released_bytes(total: NDArray[np.int64], products: NDArray[np.int64]) -> bytes:
+    """Put released sums into bytes, for the charge that has paid for them.
+
+    Parameters
+    ----------
+    total : ndarray of int64, shape (n_features,)
+        Sum of rows with noise.
+    products : ndarray of int64, shape (n_features, n_features)
+        Sum of x x^T with noise.
+
+    Returns
+    -------
+    bytes
+        Both, one after the other.
+    """
+    return total.tobytes() + products.tobytes()

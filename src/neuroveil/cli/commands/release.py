@@ -98,16 +98,18 @@ def _rehearse(face: Face, settings: Study, options: dict[str, Any]) -> int:
 
     with face.progress() as progress:
         rehearsal = rehearse_release(settings, options["draws"], progress)
+    words = words_for(rehearsal.utility) if rehearsal.utility else rehearsal.choice
     document = {
         "verdict": rehearsal.certificate.verdict,
-        "utility": overall_figures(rehearsal.utility),
+        "utility": rehearsal.utility and overall_figures(rehearsal.utility),
+        "choice": rehearsal.choice,
         "report": str(rehearsal.report),
         "spent": False,
     }
     face.result(
         document,
         "Rehearsal with made-up rows: nothing was read, spent or released.\n"
-        f"{rehearsal.certificate.verdict}\n{words_for(rehearsal.utility)}\n"
+        f"{rehearsal.certificate.verdict}\n{words}\n"
         f"Report: {rehearsal.report}",
     )
     return 0
@@ -125,12 +127,12 @@ def _release(face: Face, settings: Study, options: dict[str, Any]) -> int:
     document = _released_document(released)
     document |= {
         "internal_report": str(report),
-        "internal_utility": overall_figures(utility),
+        "internal_utility": utility and overall_figures(utility),
         "exit_code": code,
     }
     lines = [
         released.certificate.verdict,
-        words_for(utility),
+        words_for(utility) if utility else released.settings.choice,
         f"Release, to share:   {released.folder}",
         f"Report, to keep:     {report}",
         f"Check it any time:   neuroveil verify {released.folder}",

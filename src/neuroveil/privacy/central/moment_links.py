@@ -180,7 +180,9 @@ def _moment_guarantee(calibration: MomentCalibration, guarantee: RowGuarantee) -
             "3 * mechanism.n_coordinates * e^(-2 pi^2 mechanism.integer_scale^2)"
         )
     else:
-        cost = derived(slack.delta, _DISCRETE, f"(1 + e^guarantee.epsilon_rows) * {count}", *rests_on)
+        cost = derived(
+            slack.delta, _DISCRETE, f"(1 + e^guarantee.epsilon_rows) * {count}", *rests_on
+        )
         size = "0: all of the cost is in guarantee.delta_slack"
     return {
         "variant": derived(

@@ -17,7 +17,7 @@ from neuroveil.privacy.postprocessing import InverseScaling
 from neuroveil.privacy.sampling import SystemRandomness
 from neuroveil.privacy.scaling import scale_rows
 from neuroveil.privacy.settings import ProtectSettings, charge_request
-from neuroveil.types.central_release import CentralRelease
+from neuroveil.types.central_release import CentralRelease, released_bytes
 from neuroveil.types.charge import Charge
 from neuroveil.types.recording import FloatArray
 from neuroveil.types.scaling import Scaling
@@ -86,13 +86,12 @@ def protect_central(
     source, n = SystemRandomness(), table.n_patients
     plan = plan_moments(settings, len(table.columns), n)
     rows_int = plan.mechanism.bound(scale_rows(table, scaling))
-    certificate = build_certificate(
-        ChainInputs(settings, plan, scaling, n, source.facts, charge)
-    )
+    certificate = build_certificate(ChainInputs(settings, plan, scaling, n, source.facts, charge))
     _ = certificate.chain_digest  # what could not be written is refused before the spend
     charge.consume(charge_request(settings, table.columns, n))
     sums = plan.mechanism.apply_integers(rows_int, plan.mechanism.draw(source))
     assert sums.total is not None
+    charge.bind(released_bytes(sums.total, sums.products))
     estimate = estimate_covariance(plan.mechanism.moments(sums))
     return CentralRelease(
         columns=table.columns,

@@ -22,7 +22,7 @@ Schema = dict[str, Any]
 
 
 def certificate_schema() -> Schema:
-    """Make the JSON Schema of certificates of local and shuffled releases.
+    """Make the JSON Schema of certificates.
 
     Returns
     -------
@@ -35,8 +35,7 @@ def certificate_schema() -> Schema:
     return {
         "$schema": DRAFT,
         "title": "neuroveil certificate, version 2",
-        "description": "Form of a certificate; docs/certificate.md says what it means. Releases "
-        "of statistics under a central trust model are not described.",
+        "description": "Form of a certificate; docs/certificate.md says what it means.",
         "type": "object",
         "properties": properties,
         "required": list(ENVELOPE),

@@ -16,7 +16,10 @@ from neuroveil.types.certificate import LINKS, Fact
 
 Facts = Mapping[str, Mapping[str, Fact]]
 
-ELSEWHERE = {"adjacency.factor", "adjacency.relation", "adjacency.n_roster", "domain.dimension"}
+ELSEWHERE = {
+    "adjacency.factor", "adjacency.relation", "adjacency.n_roster", "domain.dimension", "domain.n",
+    "unit.rows_per_unit_max", "preprocessing.scaling",
+}  # fmt: skip
 CASES: dict[str, Facts] = {
     "mean and covariance": MeanCovariance(MomentSpec(1.0, 1e-5, 2.0, 363, 2000)).facts(),
     "large epsilon": MeanCovariance(MomentSpec(60.0, 1e-5, 2.0, 363, 2000)).facts(),
@@ -79,12 +82,12 @@ def test_numbers_of_moments_follow_from_each_other(case: str) -> None:
     parts = promised["zcdp_rho_sum"] + promised["zcdp_rho_second_moment"]
     assert parts == pytest.approx(1 / (2 * scale**2))
     assert promised["delta_slack"] + promised["delta_calibrated"] == pytest.approx(1e-5, rel=1e-15)
-    assert promised["epsilon_supported"] <= promised["epsilon"]
+    assert promised["epsilon_supported"] <= promised["epsilon_rows"]
     slack = promised["epsilon_slack"]
     assert (slack > 0) == (case == "large epsilon")
     count = 363 * 364 // 2 + (363 if share else 0)
     assert noise["n_coordinates"] == count
-    simple = (1 + math.exp(promised["epsilon"])) * count / (24 * smallest**2)
+    simple = (1 + math.exp(promised["epsilon_rows"])) * count / (24 * smallest**2)
     if not slack:
         assert promised["delta_slack"] == pytest.approx(simple)
     else:
