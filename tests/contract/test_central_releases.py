@@ -217,6 +217,13 @@ def add_row_order(document: dict[str, Any]) -> None:
     }  # fmt: skip
 
 
+def other_proof(document: dict[str, Any]) -> None:
+    document["chain"]["guarantee"]["epsilon_slack"]["formula"] = (
+        "(mechanism.n_coordinates + B) / (24 * mechanism.integer_scale^2) + "
+        "3 * mechanism.n_coordinates * e^(-2 pi^2 mechanism.integer_scale^2)"
+    )
+
+
 def promise_without_curator(document: dict[str, Any]) -> None:
     document["verdict"] = document["verdict"].replace(", given a trusted curator", "")
 
@@ -239,7 +246,7 @@ def promise_with_a_shuffler(document: dict[str, Any]) -> None:
         change("accountant.name", "laplace_closed_form"), change("accountant.cross_check", None),
         change("utility.predicted", {"mean_rmse": 0.001, "covariance_rmse": 0.001}),
         change("domain.unprotected", ["diagnosis"]),
-        swap_shares, halve_noise_in_the_list, leave_out_aggregates, add_row_order,
+        swap_shares, halve_noise_in_the_list, leave_out_aggregates, add_row_order, other_proof,
         promise_without_curator, promise_with_a_shuffler,
     ],
 )  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from neuroveil.privacy.verify import arithmetic
 from neuroveil.privacy.verify.arithmetic import (
@@ -30,6 +31,7 @@ _BALLE_WANG = "Balle & Wang 2018, Theorem 8, for both moments as one vector"
 _JOINT = "both moments as one vector, see docs/proofs-central.md"
 _ROUNDED_UP = Fraction(1_000_000_001, 1_000_000_000)
 _MOST_TOO_MUCH = Fraction(1001, 1000)
+_FIRST_PROOF = {"guarantee.epsilon_slack": "0:", "guarantee.delta_slack": "(1 +"}
 _ROW_BITS, _SUM_BITS = 22, 61
 _LARGEST_SHARE = Fraction(8, 10)
 
@@ -92,7 +94,13 @@ class Foundations:
         return square_root(smallest)
 
     def slack(self) -> tuple[Decimal, Decimal, bool]:
-        """Price of integer noise in ε and δ by the cheaper proof, and whether it is the first."""
+        """Price of integer noise.
+
+        Returns
+        -------
+        tuple of Decimal, Decimal, bool
+            What it costs in ε and in δ, and whether by the first of the two proofs.
+        """
         scale, count = self.integer_scale, self.n_coordinates
         epsilon, delta = to_decimal(self.epsilon), to_decimal(self.delta)
         with precise():
@@ -319,9 +327,11 @@ def check_moment_promise(statement: Statement) -> Iterator[Check]:
     if found is None:
         yield missing("guarantee.epsilon_supported", "what the noise follows from")
         return
-    shift, slack, _ = found.slack()
+    shift, slack, is_first = found.slack()
     for name, right in (("guarantee.epsilon_slack", shift), ("guarantee.delta_slack", slack)):
         yield _priced(statement, name, right)
+        if _formula(statement, name).startswith(_FIRST_PROOF[name]) is not is_first:
+            yield broken(name, "Its formula is that of the other of the two proofs.")
     with precise():
         twice = 2 * to_decimal(found.scale) ** 2
         whole, share = to_decimal(found.joint_square), to_decimal(found.share)
@@ -344,6 +354,14 @@ def check_moment_promise(statement: Statement) -> Iterator[Check]:
         f"The stated noise supports epsilon = {show(right)} for each patient.",
         stated=stated, recomputed=right, source=_BALLE_WANG,
     )  # fmt: skip
+
+
+def _formula(statement: Statement, name: str) -> str:
+    link, _, key = name.partition(".")
+    fact: Any = statement.document.get("chain")
+    for step in (link, key, "formula"):
+        fact = fact.get(step) if isinstance(fact, Mapping) else None
+    return fact if isinstance(fact, str) else ""
 
 
 def _supported(found: Foundations, delta: Decimal) -> Decimal:
