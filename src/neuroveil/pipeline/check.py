@@ -1,19 +1,23 @@
-"""Dry run of a study: what would be used and what is wrong, from headers alone."""
+"""Dry run of a study: what would be used, what is wrong, and what could be set."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from neuroveil.errors import NeuroveilError, RecordingError
 from neuroveil.pipeline.budget import budget_standing
+from neuroveil.pipeline.inspection import Look, Seen, look_into_all
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.promise import named_reference
 from neuroveil.pipeline.release import preview_release
 from neuroveil.pipeline.settings import find_roster, read_options, study_columns
-from neuroveil.recordings import inspect_recording
+from neuroveil.pipeline.suggestions import Suggestion, suggest_settings
+from neuroveil.recordings import RecordingSummary
 from neuroveil.reference import population_caveats
 from neuroveil.study import Study
+from neuroveil.types.recording import Roster
 
 
 @dataclass(frozen=True)
@@ -22,8 +26,10 @@ class Problem:
 
     Parameters
     ----------
+    code : str
+        Short stable name of the kind.
     what : str
-        What was expected and found.
+        What was expected and found, in the words of the most frequent case.
     remedy : str
         What to do.
     n_recordings : int
@@ -32,6 +38,7 @@ class Problem:
         True where such a recording cannot be used at all.
     """
 
+    code: str
     what: str
     remedy: str
     n_recordings: int
@@ -40,7 +47,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What a study would do. Nothing was written, no signal was read.
+    """What a study would do. Nothing was written; of each signal a few seconds were read.
 
     Parameters
     ----------
@@ -51,7 +58,9 @@ class CheckReport:
     formats, sampling_rates : dict
         Number of recordings by format, and by sampling rate in Hz.
     problems : tuple of Problem
-        Most frequent first, blocking ones before others.
+        Blocking ones before others, most frequent first.
+    suggestions : tuple of Suggestion
+        Settings to consider.
     warnings : tuple of str
         About the study as a whole.
     release : dict
@@ -66,12 +75,13 @@ class CheckReport:
     formats: dict[str, int]
     sampling_rates: dict[str, int]
     problems: tuple[Problem, ...]
+    suggestions: tuple[Suggestion, ...]
     warnings: tuple[str, ...]
     release: dict[str, object]
 
 
 def check_study(study: Study, progress: Progress = no_progress) -> CheckReport:
-    """Look at every recording's header, and at the promise.
+    """Look into every recording, and at the promise.
 
     Parameters
     ----------
@@ -93,38 +103,72 @@ def check_study(study: Study, progress: Progress = no_progress) -> CheckReport:
     roster = find_roster(study)
     options = read_options(study)
     files = [recording.path for entry in roster.entries for recording in entry.recordings]
-    refused: Counter[tuple[str, str]] = Counter()
-    noticed: Counter[tuple[str, str]] = Counter()
-    formats: Counter[str] = Counter()
-    rates: Counter[str] = Counter()
-    seconds = 0.0
-    for number, path in enumerate(files, start=1):
-        role = f"recording {number} of {len(files)}"
-        try:
-            summary = inspect_recording(path, replace(options, role=role))
-        except RecordingError as error:
-            refused[f"expected {error.expected}, found {error.found}", error.remedy] += 1
-        else:
-            formats[summary.file_format] += 1
-            rates[f"{summary.sfreq:g}"] += 1
-            seconds += summary.seconds
-            noticed.update({(finding.message, "") for finding in summary.findings})
-        progress(number, len(files), "checking recordings")
-    noticed.update({(finding.message, "") for finding in roster.findings})
-    problems = [Problem(*key, n, True) for key, n in refused.most_common()]
-    problems += [Problem(*key, n, False) for key, n in noticed.most_common()]
+    total = len(files)
+    looks = (
+        Look(number, path, replace(options, role=f"recording {number} of {total}"))
+        for number, path in enumerate(files, start=1)
+    )
+    seen: list[Seen] = []
+    for done, one in enumerate(look_into_all(looks, total), start=1):
+        seen.append(one)
+        progress(done, total, "checking recordings")
+    seen.sort(key=lambda one: one.number)
+    fine = [(files[one.number - 1], one.summary) for one in seen if one.summary is not None]
+    usable = [summary for _, summary in fine]
+    refused: dict[str, list[Path]] = {}
+    for one in seen:
+        if one.error is not None:
+            refused.setdefault(_code(one.error), []).append(files[one.number - 1])
     return CheckReport(
         n_patients=roster.n_patients,
-        n_recordings=len(files),
-        n_usable=len(files) - refused.total(),
+        n_recordings=total,
+        n_usable=len(usable),
         n_patients_without_recording=sum(not entry.recordings for entry in roster.entries),
-        hours=seconds / 3600,
-        formats=dict(formats),
-        sampling_rates=dict(rates),
-        problems=tuple(problems),
+        hours=sum(summary.seconds for summary in usable) / 3600,
+        formats=dict(Counter(summary.file_format for summary in usable)),
+        sampling_rates=dict(Counter(f"{summary.sfreq:g}" for summary in usable)),
+        problems=(*_refusals(seen), *_notes(usable, roster)),
+        suggestions=suggest_settings(refused, fine, options),
         warnings=tuple(_warnings(study)),
         release=_release_outlook(study),
     )
+
+
+def _code(error: NeuroveilError) -> str:
+    """Name the kind of an error."""
+    return (error.code if isinstance(error, RecordingError) else "") or type(error).__name__
+
+
+def _refusals(seen: list[Seen]) -> list[Problem]:
+    """Group the recordings that cannot be used by kind."""
+    texts: dict[str, Counter[tuple[str, str]]] = {}
+    for one in seen:
+        if (error := one.error) is not None:
+            text = (f"expected {error.expected}, found {error.found}.", error.remedy)
+            texts.setdefault(_code(error), Counter())[text] += 1
+    return _grouped(texts, blocking=True)
+
+
+def _notes(usable: list[RecordingSummary], roster: Roster) -> list[Problem]:
+    """Group what was noticed about the others and the roster, by kind and channel."""
+    texts: dict[str, Counter[tuple[str, str]]] = {}
+    for findings in (*(summary.findings for summary in usable), roster.findings):
+        first: dict[str, str] = {}
+        for finding in findings:
+            first.setdefault(" ".join(filter(None, (finding.code, finding.channel))),
+                             finding.message)  # fmt: skip
+        for code, message in first.items():
+            texts.setdefault(code, Counter())[message, ""] += 1
+    return _grouped(texts, blocking=False)
+
+
+def _grouped(texts: dict[str, Counter[tuple[str, str]]], *, blocking: bool) -> list[Problem]:
+    """Make one problem a kind, in the words of its most frequent case."""
+    problems = [
+        Problem(code.partition(" ")[0], *cases.most_common(1)[0][0], cases.total(), blocking)
+        for code, cases in texts.items()
+    ]
+    return sorted(problems, key=lambda problem: -problem.n_recordings)
 
 
 def _warnings(study: Study) -> list[str]:

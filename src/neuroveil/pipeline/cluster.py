@@ -7,12 +7,14 @@ recording could be used; never a signal or a feature. Needs the extra ``scale``.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
-from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.errors import MachineError, StudyError, StudyMistake
+from neuroveil.pipeline.pool import run_tasks
 from neuroveil.pipeline.worker import Outcome, Task, crashed, run_task
 
 # The types of distributed and dask-jobqueue are written down in part only.
@@ -25,13 +27,17 @@ SLURM = "slurm"
 _PACKAGES = ("neuroveil", "numpy", "scipy", "mne", "h5py", "pymatreader")
 _WAITING_PER_THREAD = 2
 _CONNECT_SECONDS = 30
+_LOOK_SECONDS = 5
+
+MAX_SECONDS_WITHOUT_WORKER = 600.0
+"""How long to wait where all workers of a cluster are gone, in seconds."""
 
 
 def run_on_cluster(tasks: Iterable[Task], scheduler: str, n_jobs: int | None) -> Iterator[Outcome]:
     """Run every task once on a cluster, in any order.
 
-    A task whose worker dies is given to another one. A task that has brought down several
-    workers ends as a refusal of its recording alone.
+    A task whose worker dies is given to another one. A task whose workers keep dying is
+    done on this machine, and ends as a refusal of its recording if it crashes there, too.
 
     Parameters
     ----------
@@ -52,6 +58,8 @@ def run_on_cluster(tasks: Iterable[Task], scheduler: str, n_jobs: int | None) ->
     ------
     StudyError
         If the libraries are not installed, nobody answers, or a worker has another version.
+    MachineError
+        If all workers are gone and none comes back.
     """
     with _connected(scheduler, n_jobs) as client:
         _need_same_versions(client)
@@ -59,35 +67,50 @@ def run_on_cluster(tasks: Iterable[Task], scheduler: str, n_jobs: int | None) ->
 
 
 def _as_they_finish(client: Client, tasks: Iterable[Task]) -> Iterator[Outcome]:
-    """Keep a few tasks a worker in flight until all are done."""
-    queue = iter(tasks)
+    """Do all tasks on the cluster, and those whose workers died once more on this machine."""
+    suspects: list[Task] = []
+    yield from _in_flight(client, iter(tasks), suspects)
+    # Dask blames all tasks of a worker that dies, and gives a worker up that dies while it
+    # starts. Here a task that brings its process down costs nothing but itself.
+    yield from run_tasks(suspects, 1, run_task, crashed)
+
+
+def _in_flight(client: Client, tasks: Iterator[Task], killed: list[Task]) -> Iterator[Outcome]:
+    """Keep a few tasks a worker in flight; note those whose workers died."""
+    distributed: Any = import_module("distributed")
     running: dict[Future, Task] = {}
-    finished: Any = import_module("distributed").as_completed()
-
-    def fill() -> None:
+    while True:
         room = _WAITING_PER_THREAD * max(1, sum(client.nthreads().values()))
-        while len(running) < room and (task := next(queue, None)) is not None:
+        while len(running) < room and (task := next(tasks, None)) is not None:
             # Not pure: a task is done for what it writes, and no two are the same.
-            future = client.submit(run_task, task, pure=False)
-            running[future] = task
-            finished.add(future)
+            running[client.submit(run_task, task, pure=False)] = task
+        if not running:
+            return
+        for future in _finished(client, list(running)):
+            task = running.pop(future)
+            try:
+                yield future.result()
+            except distributed.KilledWorker:
+                killed.append(task)
 
-    fill()
-    for future in finished:
-        task = running.pop(future)
-        yield _outcome(future, task)
-        future.release()
-        fill()
 
-
-def _outcome(future: Future, task: Task) -> Outcome:
-    """Give a task's own outcome, or a refusal where it kills its workers."""
-    killed: type[Exception] = import_module("distributed").KilledWorker
-    try:
-        outcome: Outcome = future.result()
-    except killed:
-        return Outcome(task.number, crashed(task))
-    return outcome
+def _finished(client: Client, futures: list[Future]) -> list[Future]:
+    """Wait for the first task; not for ever where there is nobody left to do it."""
+    distributed: Any = import_module("distributed")
+    alone_since = time.monotonic()
+    while True:
+        try:
+            distributed.wait(futures, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
+        except TimeoutError:
+            if client.nthreads():
+                alone_since = time.monotonic()
+            elif time.monotonic() - alone_since > MAX_SECONDS_WITHOUT_WORKER:
+                raise MachineError(
+                    "--scheduler", "workers on the cluster", "none for a while",
+                    "Start workers and run again; finished recordings are kept.",
+                ) from None  # fmt: skip
+            continue
+        return [future for future in futures if future.done()]
 
 
 @contextmanager

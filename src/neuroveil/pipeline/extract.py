@@ -27,7 +27,7 @@ from neuroveil.pipeline.settings import (
     software_versions,
     study_columns,
 )
-from neuroveil.pipeline.worker import Outcome, Task
+from neuroveil.pipeline.worker import Outcome, Task, crashed, run_task
 from neuroveil.study import Study
 from neuroveil.types.catalogue import Column
 from neuroveil.types.recording import FloatArray, QualityFinding, RecordingFeatures, Roster
@@ -279,7 +279,7 @@ def _runner(n_workers: int | None, scheduler: str | None) -> _Runner:
 
         return lambda tasks, _: run_on_cluster(tasks, scheduler, n_workers)
     most = n_workers or os.cpu_count() or 1
-    return lambda tasks, total: run_tasks(tasks, min(most, total))
+    return lambda tasks, total: run_tasks(tasks, min(most, total), run_task, crashed)
 
 
 def _compute(

@@ -109,8 +109,8 @@ def recording_features(task: Task) -> RecordingFeatures:
         return extract_features(recording, task.settings)
 
 
-def crashed(task: Task) -> RecordingError:
-    """Make the error for a recording that brings its process down.
+def crashed(task: Task) -> Outcome:
+    """Give the outcome of a task that brings its process down.
 
     Parameters
     ----------
@@ -119,14 +119,14 @@ def crashed(task: Task) -> RecordingError:
 
     Returns
     -------
-    RecordingError
-        For its outcome.
+    Outcome
+        With a refusal.
     """
-    return RecordingError(
-        task.options.role, "a recording that can be read", "one that crashes its reader",
+    return Outcome(task.number, task.options.refusal(
+        "a recording that can be read", "one that crashes its reader",
         "Export the recording again in EDF, or take it off the roster's file list.",
         code="reader_failed",
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _unreadable(task: Task, kind: str) -> RecordingError:

@@ -12,12 +12,13 @@ from neuroveil.recordings.roster import (
     roster_from_manifest,
     roster_from_pattern,
 )
-from neuroveil.recordings.summary import RecordingSummary, inspect_recording
+from neuroveil.recordings.summary import RecordingSummary, bipolar_channels, inspect_recording
 
 __all__ = [
     "SUPPORTED_SUFFIXES",
     "ReadOptions",
     "RecordingSummary",
+    "bipolar_channels",
     "inspect_recording",
     "opened_recording",
     "parts_of",

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroveil.errors import RecordingError
+from neuroveil.errors import MachineError, RecordingError
 from neuroveil.recordings.contents import (
     UNREADABLE_REMEDY,
     FileChannel,
@@ -33,11 +33,14 @@ from neuroveil.recordings.formats import parts_of
 from neuroveil.recordings.options import ReadOptions
 from neuroveil.types.recording import QualityFinding, SignalArray
 
-MAX_SECONDS = 300.0
-"""Longest time that a reader may take for one answer, in seconds."""
-
-MAX_CPU_SECONDS = 3600
+MAX_CPU_SECONDS = 600
 """Most processor time that a reader may use for one file, in seconds (not on Windows)."""
+
+MAX_SECONDS = 1800.0
+"""Longest time that a reader may take for one answer, in seconds.
+
+Processor time is the file's own and ends in a refusal of the file. Time on the clock also
+depends on what else the machine does, and ends in an error of the machine."""
 
 MAX_BYTES = 6 << 30
 """Most memory that a reader may ask for, in bytes (not on Windows). On small machines it is
@@ -49,6 +52,7 @@ of EEG reaches 10; a file beyond this limit was made to fill memory or time."""
 
 _LARGE_BYTES = 1 << 30
 _MAX_LINE = 1 << 26
+_SIGXCPU = 24
 
 
 def open_apart(reader: str, path: Path, options: ReadOptions) -> FileContents:
@@ -72,6 +76,8 @@ def open_apart(reader: str, path: Path, options: ReadOptions) -> FileContents:
     ------
     RecordingError
         If the reader refuses the file, crashes, or exceeds a limit.
+    MachineError
+        If it took too long on the clock, or the system ended the process.
     """
     with ExitStack() as stack:
         child = ReaderProcess(options)
@@ -139,6 +145,8 @@ class ReaderProcess:
         ------
         RecordingError
             If there is none, or the reader refuses.
+        MachineError
+            If it took too long on the clock, or the system ended the process.
         """
         answer, _ = self._exchange(request, None)
         return answer
@@ -162,6 +170,8 @@ class ReaderProcess:
         ------
         RecordingError
             If there is no such answer.
+        MachineError
+            As above.
         """
         _, samples = self._exchange(request, shape)
         if samples is None:
@@ -208,8 +218,7 @@ class ReaderProcess:
             answer = self._answer(request)
             samples = self._samples(shape) if shape is not None and "samples" in answer else None
         except (OSError, EOFError, ValueError):
-            why = "it took too long" if expired.is_set() else "it ended without an answer"
-            raise self.refusal(why) from None
+            raise self._ended(expired.is_set()) from None
         finally:
             timer.cancel()
         if "refused" in answer:
@@ -217,6 +226,22 @@ class ReaderProcess:
         if "failed" in answer:
             raise self.refusal(str(answer["failed"]))
         return answer, samples
+
+    def _ended(self, expired: bool) -> RecordingError | MachineError:
+        """Tell a reader that the file brought down from one that the machine ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self._child.wait(5)
+        # The system kills without a warning where memory runs out, whoever took it.
+        killed = os.name == "posix" and self._child.returncode == -9
+        if expired or killed:
+            return MachineError(
+                self._options.role, "a machine with time and memory to read this file",
+                "that reading took too long" if expired else "that the system ended the reader",
+                "Run again when the machine has less to do; finished recordings are kept.",
+            )  # fmt: skip
+        if os.name == "posix" and self._child.returncode == -_SIGXCPU:
+            return self.refusal("it needs too much time")
+        return self.refusal("it ended without an answer")
 
     def _expire(self, expired: threading.Event) -> None:
         """End a process that takes too long."""

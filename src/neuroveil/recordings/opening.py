@@ -64,6 +64,8 @@ def open_contents(path: Path, options: ReadOptions) -> FileContents:
     ------
     RecordingError
         If the file is missing, of no supported kind, or damaged.
+    MachineError
+        If the machine, and not the file, kept its reader from answering.
     """
     try:
         reader = recognise(path, options)

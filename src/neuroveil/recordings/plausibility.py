@@ -89,12 +89,19 @@ def _probes(segments: tuple[ChunkSource, ...], sfreq: float) -> list[tuple[Chunk
 
 def _amplitudes(block: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> FloatArray:
     """Robust amplitude of every channel of a block, NaN samples left out, 0 where flat."""
-    values = []
-    for channel in block:
-        finite = channel[np.isfinite(channel)].astype(np.float64)
-        if finite.size < 2:
-            values.append(0.0)
-            continue
-        deviation = np.abs(finite - np.median(finite))
-        values.append(1.4826 * float(np.median(deviation)))
-    return np.array(values, dtype=np.float64)
+    if not block.shape[1]:
+        return np.zeros(len(block))
+    if not np.isfinite(block).all():
+        return np.array([_amplitude(channel[np.isfinite(channel)]) for channel in block])
+    centred = block.astype(np.float64)
+    centred -= np.median(centred, axis=1, keepdims=True)
+    spread: FloatArray = 1.4826 * np.median(np.abs(centred), axis=1)
+    return spread
+
+
+def _amplitude(finite: np.ndarray[tuple[int], np.dtype[np.float32]]) -> float:
+    """Robust amplitude of finite samples."""
+    if finite.size < 2:
+        return 0.0
+    values = finite.astype(np.float64)
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))

@@ -58,6 +58,8 @@ def open_directly(reader: str, path: Path, options: ReadOptions) -> FileContents
     except NeuroveilError:
         raise
     except OSError as error:
+        if error.errno is None:  # a reader's own, about what it read
+            raise _damaged(title, options, error) from None
         raise options.refusal(
             "a file that can be opened", f"an error of the system ({type(error).__name__})",
             "Check that the file exists, with all its parts beside it, and may be read.",
@@ -71,7 +73,11 @@ def open_directly(reader: str, path: Path, options: ReadOptions) -> FileContents
         ) from None  # fmt: skip
     except Exception as error:
         # Readers of others raise anything on damaged files, and quote the file in doing so.
-        raise options.refusal(
-            f"a {title} file", f"one its reader cannot make sense of ({type(error).__name__})",
-            UNREADABLE_REMEDY, code="damaged",
-        ) from None  # fmt: skip
+        raise _damaged(title, options, error) from None
+
+
+def _damaged(title: str, options: ReadOptions, error: Exception) -> NeuroveilError:
+    return options.refusal(
+        f"a {title} file", f"one its reader cannot make sense of ({type(error).__name__})",
+        UNREADABLE_REMEDY, code="damaged",
+    )  # fmt: skip

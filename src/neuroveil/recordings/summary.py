@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from neuroveil.recordings.channels import parse_label
 from neuroveil.recordings.opening import harmonise, open_contents
 from neuroveil.recordings.options import ReadOptions
 from neuroveil.types.recording import QualityFinding
@@ -85,3 +86,29 @@ def inspect_recording(path: Path, options: ReadOptions) -> RecordingSummary:
             n_segments=len(recording.segments), highpass_hz=recording.highpass_hz,
             lowpass_hz=recording.lowpass_hz, findings=recording.findings,
         )  # fmt: skip
+
+
+def bipolar_channels(path: Path, options: ReadOptions) -> tuple[str, ...]:
+    """List the pairs of electrodes that a bipolar recording holds.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    options : ReadOptions
+        How to read it.
+
+    Returns
+    -------
+    tuple of str
+        Canonical names in the file's order, for example ``"F7-T7"``.
+
+    Raises
+    ------
+    RecordingError
+        If the file cannot be opened.
+    """
+    contents = open_contents(path, options)
+    with contents.resources:
+        labels = (parse_label(channel.label) for channel in contents.channels)
+        return tuple(label.name for label in labels if label.kind == "bipolar")

@@ -7,7 +7,7 @@ import pytest
 
 from neuroveil.pipeline.cache import read_features
 from neuroveil.pipeline.pool import run_tasks
-from neuroveil.pipeline.worker import Task
+from neuroveil.pipeline.worker import Task, crashed, run_task
 from neuroveil.recordings import ReadOptions
 from neuroveil.signal import SignalSettings
 from neuroveil.simulate import CohortSpec, simulate_cohort
@@ -34,7 +34,7 @@ def tasks(recordings, tmp_path) -> list[Task]:
 
 
 def test_every_task_is_done_once(tasks):
-    outcomes = list(run_tasks(tasks, 2))
+    outcomes = list(run_tasks(tasks, 2, run_task, crashed))
     assert sorted(outcome.number for outcome in outcomes) == [1, 2, 3, 4, 5, 6]
     assert all(outcome.error is None for outcome in outcomes)
     assert all(read_features(task.target) is not None for task in tasks)
@@ -43,11 +43,12 @@ def test_every_task_is_done_once(tasks):
 def test_an_unreadable_file_is_reported_by_its_number_only(tasks, tmp_path):
     bad = tmp_path / "Canary_Patient.edf"
     bad.write_text("no EDF at all")
+    options = ReadOptions(role="recording 7 of 7")
+    spoiled = replace(tasks[0], number=7, path=bad, options=options)
     outcomes = {
         outcome.number: outcome.error
-        for outcome in run_tasks([*tasks, replace(tasks[0], number=7, path=bad,
-                                                  options=ReadOptions(role="recording 7 of 7"))], 2)
-    }  # fmt: skip
+        for outcome in run_tasks([*tasks, spoiled], 2, run_task, crashed)
+    }
     assert outcomes.pop(7) is not None
     assert set(outcomes.values()) == {None}
     assert "Canary" not in str(outcomes)
@@ -73,7 +74,10 @@ def test_a_reader_that_kills_its_process_costs_one_recording(tasks):
     killer = replace(
         tasks[1], number=9, path=_Killer(tasks[1].path), options=ReadOptions(role="recording 9")
     )
-    outcomes = {outcome.number: outcome.error for outcome in run_tasks([killer, *tasks], 2)}
+    outcomes = {
+        outcome.number: outcome.error
+        for outcome in run_tasks([killer, *tasks], 2, run_task, crashed)
+    }
     assert "crashes its reader" in str(outcomes.pop(9))
     assert sorted(outcomes) == [1, 2, 3, 4, 5, 6]
     assert set(outcomes.values()) == {None}

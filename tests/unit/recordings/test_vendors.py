@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import struct
 import sys
 
 import numpy as np
 import pytest
 
-from neuroveil.errors import RecordingError
-from neuroveil.recordings import ReadOptions, inspect_recording
+from neuroveil.errors import MachineError, RecordingError
+from neuroveil.recordings import ReadOptions, inspect_recording, opened_recording
 
 N_TIMES = 3000
 
@@ -237,11 +238,22 @@ def test_a_file_that_claims_to_be_endless(tmp_path, read_all, eeg):
         read_all(path)
 
 
-def test_a_reader_that_never_answers(files, tmp_path, read_all, eeg, monkeypatch):
-    """More channels than a header can describe are looked for until time is up."""
+def test_time_on_the_clock_is_the_machines(files, tmp_path, read_all, eeg, monkeypatch):
+    """It may be short because of other files, so it says nothing about this one."""
     monkeypatch.setattr("neuroveil.recordings.apart.MAX_SECONDS", 0.01)
-    with pytest.raises(RecordingError, match="took too long") as caught:
+    with pytest.raises(MachineError, match="took too long"):
         read_all(files.write_micromed(tmp_path, eeg))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of processor time")
+def test_processor_time_is_the_files(files, tmp_path, monkeypatch):
+    """A reader that is kept busy hits its limit, whatever else the machine does."""
+    monkeypatch.setattr("neuroveil.recordings.apart.MAX_CPU_SECONDS", 1)
+    path = files.write_micromed(tmp_path, np.random.default_rng(11).normal(0, 20, (3, 200_000)))
+    with opened_recording(path, ReadOptions()) as recording:
+        (segment,) = recording.segments
+        with pytest.raises(RecordingError, match="too much time") as caught:
+            collections.deque((segment.read(0, segment.n_times) for _ in range(5000)), maxlen=0)
     assert caught.value.code == "reader_failed"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
     from neuroveil.pipeline.check import CheckReport
 
 BAD_DATA = 3
+WIDTH = 100
 
 
 @click.command()
 @study_arguments
 @common_options
 def command(face: Face, study: Path, out_dir: Path | None, level: str | None) -> int:
-    """Check a study without reading a signal, spending budget or writing anything."""
+    """Check a study and suggest settings; spends no budget and writes nothing."""
     from neuroveil.pipeline.check import check_study
 
     settings = load(study, out_dir, {})
@@ -45,12 +47,33 @@ def _lines(report: CheckReport) -> list[str]:
     counts = {"formats": report.formats, "sampling rates (Hz)": report.sampling_rates}
     for what, by in counts.items():
         lines.append(f"{what}: " + ", ".join(f"{key} ({n})" for key, n in sorted(by.items())))
-    for problem in report.problems:
-        kind = "CANNOT USE" if problem.blocking else "note"
-        lines.append(f"{kind:>10}  {problem.n_recordings:>5} x {problem.what} {problem.remedy}")
+    lines += _table(report)
     lines += [f"   warning  {text}" for text in report.warnings]
-    lines.append(_outlook(report.release))
+    if report.suggestions:
+        lines += ["", "Settings to consider in the study:"]
+    for suggestion in report.suggestions:
+        lines.append(f"  {suggestion.line()}")
+        about = f"# {suggestion.n_recordings} recordings: {suggestion.why}"
+        lines += textwrap.wrap(about, WIDTH, initial_indent="    ", subsequent_indent="    # ")
+    lines += ["", _outlook(report.release)]
     return lines
+
+
+def _table(report: CheckReport) -> list[str]:
+    """One row a kind of problem: how many recordings, whether they can be used, and what."""
+    if not report.problems:
+        return ["No problems."]
+    code_width = max(len("problem"), *(len(problem.code) for problem in report.problems))
+    head = f"{'recordings':>10}  {'used':4}  {'problem':{code_width}}  "
+    rows = ["", f"{head}what it is, and what to do", "-" * WIDTH]
+    for problem in report.problems:
+        used = "no" if problem.blocking else "yes"
+        start = f"{problem.n_recordings:>10}  {used:4}  {problem.code:{code_width}}  "
+        text = f"{problem.what} {problem.remedy}".strip()
+        width = max(30, WIDTH - len(start))
+        first, *rest = textwrap.wrap(text, width) or [""]
+        rows += [start + first, *(" " * len(start) + line for line in rest)]
+    return [*rows, ""]
 
 
 def _outlook(release: dict[str, object]) -> str:
