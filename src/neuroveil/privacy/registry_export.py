@@ -30,6 +30,14 @@ _MECHANISMS = {
     "mean_covariance": "Gaussian mechanism with exact integer noise on the sums of rows and of "
     "their products",
 }
+_ROWS = (
+    "A table of EEG features, one row a patient, every row randomised on its own and released in "
+    "random order without identifiers."
+)
+_MOMENTS = (
+    "Mean and covariance of the EEG features of all patients, with noise, and a synthetic table "
+    "drawn from them."
+)
 
 
 def registry_entry(certificate: Certificate) -> dict[str, Any]:
@@ -58,7 +66,7 @@ def registry_entry(certificate: Certificate) -> dict[str, Any]:
     return {
         "url_slug": OPEN,
         "deployment": {
-            "basic": _basic(),
+            "basic": _basic(certificate),
             "dp_variant": _variant(certificate),
             "privacy_loss": _loss(certificate),
             "deployment_model": _model(certificate),
@@ -96,14 +104,14 @@ def write_entry(target: Path, result: VerificationResult, path: Path) -> None:
     path.write_text(lines + "\n", encoding="utf-8")
 
 
-def _basic() -> dict[str, Any]:
+def _basic(certificate: Certificate) -> dict[str, Any]:
+    central = certificate.value("model.trust") == "central"
     return {
         "name": OPEN,
         "data_curators": [{"data_curator_name": OPEN, "data_curator_type": OPEN}],
-        "description": "A table of EEG features, one row a patient, every row randomised on its "
-        "own and released in random order without identifiers.",
+        "description": _MOMENTS if central else _ROWS,
         "intended_use": OPEN,
-        "data_product_type": "Dataset",
+        "data_product_type": "Summary statistics" if central else "Dataset",
         "data_product_region": OPEN,
         "data_product_sector": "Healthcare",
         "publication_date": OPEN,
@@ -142,6 +150,8 @@ def _loss(certificate: Certificate) -> dict[str, Any]:
 
 def _model(certificate: Certificate) -> dict[str, Any]:
     trust, details = certificate.value("model.trust"), "Every row is randomised on its own."
+    if trust == "central":
+        details = "Noise is added once, to sums over all patients."
     if trust == "central":
         details = "A trusted curator adds noise to statistics of all rows together."
     if trust == "shuffled":

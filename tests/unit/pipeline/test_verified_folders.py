@@ -16,9 +16,10 @@ from neuroveil.keys import create_key
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.release_folder import write_release
 from neuroveil.pipeline.signing import signing_key
-from neuroveil.privacy import ProtectSettings, charge_request, protect
+from neuroveil.privacy import ProtectSettings, charge_request
 from neuroveil.privacy.mechanisms.contract import CodebookOptions
 from neuroveil.privacy.registry_export import OPEN, registry_entry
+from neuroveil.privacy.releasing import release_any
 from neuroveil.privacy.settings import Postprocessing, Projection
 from neuroveil.privacy.verify import verify
 from neuroveil.reference import default_reference
@@ -46,6 +47,7 @@ KINDS: dict[str, ProtectSettings] = {
         "privunit", 2.0, 1e-5, 2.0, codebook=BOOK, projection=Projection(3),
         trust_model="shuffled",
     ),
+    "central": ProtectSettings("mean_covariance", 2.0, 1e-5, 2.0, trust_model="central"),
 }  # fmt: skip
 
 
@@ -58,7 +60,7 @@ def write(table: Any, columns: Any, tmp_path: Path) -> Any:
         charge = ledger.reserve(charge_request(settings, columns, table.n_patients))
         scaling = default_reference("harmonised").scaling_for(columns)
         target = tmp_path / "shared"
-        write_release(protect(table, scaling, settings, charge), target, key)
+        write_release(release_any(table, scaling, settings, charge), target, key)
         return target
 
     return made
@@ -151,7 +153,7 @@ def test_export_is_yaml_in_the_words_of_the_registry(
         "administrative",
     }  # fmt: skip
     assert entry["dp_variant"]["variant_name"] in {"Pure DP", "Approximate DP"}
-    assert entry["deployment_model"]["model_name"] in {"Local", "Shuffle"}
+    assert entry["deployment_model"]["model_name"] in {"Local", "Shuffle", "Central"}
     parameters = entry["privacy_loss"]["privacy_parameters"]
     assert parameters["epsilon"] == settings.epsilon
     assert parameters.get("delta", 0) == settings.delta
