@@ -59,6 +59,48 @@ def test_heart_and_ear_channels_never_enter(neuroveil, study, eegmat):
     assert not channels & {"ECG", "A2-A1", "A1", "A2"}
 
 
+def test_identities_in_headers_change_nothing_and_go_nowhere(neuroveil, study, eegmat, tmp_path):
+    """Sex, number and birth date of the headers contradict the list; only the list counts."""
+    secret = b"X99 M 29-FEB-1904 Canary_Surname"
+    tables = []
+    for name, patient in (("as they are", None), ("renamed", secret)):
+        place = tmp_path / name
+        place.mkdir()
+        for file in sorted(eegmat.glob("Subject0[01]_?.edf")):
+            data = file.read_bytes()
+            if patient is not None:
+                assert data[8:88].strip() not in (
+                    b"",
+                    b"X X X X",
+                )  # there is an identity to unlearn
+                data = data[:8] + patient.ljust(80) + data[88:]
+            (place / file.name).write_bytes(data)
+        text = re.sub(r'(?m)^folder = ".*"', f'folder = "{place}"', study.read_text())
+        text = re.sub(r"(?s)^patients = \[.*?\]", "", text, flags=re.M)
+        (place / "study.toml").write_text(text)
+        assert neuroveil("extract", place / "study.toml").code == 0
+        tables.append(pd.read_parquet(place / "internal" / "features.parquet"))
+        inside = b"".join(f.read_bytes() for f in (place / "internal").rglob("*") if f.is_file())
+        for words in (b"Canary_Surname", b"1904", b"NeuroCom"):
+            assert words not in inside
+    pd.testing.assert_frame_equal(*tables)
+    assert not {"sex", "birthday"} & {name.lower() for name in tables[0].columns}
+
+
+def test_check_finds_what_is_true_of_these_files(neuroveil, study):
+    """All 21 signals are seen, the montage's 19 are used, and a filter is suggested."""
+    text = study.read_text()
+    study.write_text(re.sub(r"(?m)^(high|low)pass_hz = .*$", "", text))
+    report = neuroveil("check", study, "--json").json
+    assert not [problem for problem in report["problems"] if problem["blocking"]]
+    assert not [p for p in report["problems"] if p["code"] == "missing_channel"]
+    suggested = {entry["setting"]: entry["value"] for entry in report["suggestions"]}
+    assert suggested["input.lowpass_hz"] == 45.0
+    said = neuroveil("check", study)
+    assert "input.lowpass_hz = 45" in said.out
+    assert "checking recordings: 34 of 34" in said.err
+
+
 def test_killed_extraction_goes_on_where_it_stopped(neuroveil, study):
     command = [sys.executable, "-m", "neuroveil", "extract", str(study), "--workers", "1", "-q"]
     process = subprocess.Popen(command, start_new_session=True)
