@@ -162,3 +162,17 @@ def test_exactly_half_is_not_more_than_half(clean, make_recording):
     found = extract_features(make_recording([values], SFREQ), SignalSettings(overlap=0.0))
     assert found.n_windows == 10
     assert lost(found) == [5, 0, 0, 0]
+
+
+@pytest.mark.parametrize("microvolts", [25.0, 50.0, 200.0])
+def test_a_square_wave_for_calibration_at_the_start_costs_its_windows(
+    clean, make_recording, means, microvolts
+):
+    """The same step on all channels, as recorders write it before the patient is connected."""
+    times = np.arange(clean.shape[1]) / SFREQ
+    square = np.where((times % 1.0) < 0.5, microvolts, -microvolts)
+    marked = np.where(times < 10.0, square, clean).astype(np.float32)
+    found = extract_features(make_recording([marked], SFREQ), ON)
+    alone = extract_features(make_recording([clean[:, int(10 * SFREQ) :]], SFREQ), ON)
+    assert found.n_windows_kept <= alone.n_windows + 1
+    np.testing.assert_allclose(means(found), means(alone), rtol=0.15)
