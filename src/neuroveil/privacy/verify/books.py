@@ -10,7 +10,7 @@ from neuroveil.privacy.verify.arithmetic import pi, precise, to_decimal
 from neuroveil.privacy.verify.basis import row_dimension
 from neuroveil.privacy.verify.codebook import moments
 from neuroveil.privacy.verify.document import canonical_digest
-from neuroveil.privacy.verify.findings import finding, holds, is_close, missing, quote, show
+from neuroveil.privacy.verify.findings import finding, is_close, missing, quote, show
 from neuroveil.privacy.verify.result import Check
 from neuroveil.privacy.verify.statement import Statement
 
@@ -29,20 +29,8 @@ def check_model(statement: Statement) -> Iterator[Check]:
         Trust model and batch, where they are stated.
     """
     trust, batch = statement.text("model.trust"), statement.integer("model.batch")
-    if trust == "local":
-        yield holds("model.trust", "Every row carries its own noise.", stated=trust)
-    elif trust == "shuffled":
-        sentence = "Rows that carry their own noise are shuffled; whoever shuffles is trusted."
-        yield holds("model.trust", sentence, stated=trust)
-    elif trust == "central" and statement.text("mechanism.name") == "mean_covariance":
-        sentence = "Somebody sees all rows and is trusted; what leaves carries the noise."
-        yield holds("model.trust", sentence, stated=trust)
-    elif trust is not None:
-        yield finding(
-            "unchecked", "model.trust",
-            f"What the model {quote(trust)} adds to the guarantee is not derived here.",
-            stated=quote(trust),
-        )  # fmt: skip
+    if trust is not None:
+        yield _check_trust(statement, trust)
     n = statement.integer("adjacency.n_roster")
     n = statement.integer("domain.n") if n is None else n
     if batch is not None and n is not None:
@@ -50,6 +38,28 @@ def check_model(statement: Statement) -> Iterator[Check]:
             "holds" if batch == n else "broken", "model.batch",
             f"{n} rows are released together.", stated=batch, recomputed=n,
         )  # fmt: skip
+
+
+def _check_trust(statement: Statement, trust: str) -> Check:
+    """Rows are randomised one by one, and statistics where all rows are seen."""
+    name, aggregates = "model.trust", statement.text("mechanism.name") == "mean_covariance"
+    words = {
+        "local": "Every row carries its own noise.",
+        "shuffled": "Rows that carry their own noise are shuffled; whoever shuffles is trusted.",
+        "central": "Somebody sees all rows and is trusted; what leaves carries the noise.",
+    }
+    if trust not in words:
+        sentence = f"What the model {quote(trust)} adds to the guarantee is not derived here."
+        return finding("unchecked", name, sentence, stated=quote(trust))
+    fits = aggregates == (trust == "central") or (statement.is_claim and not aggregates)
+    return finding(
+        "holds" if fits else "broken", name,
+        words[trust]
+        if fits
+        else "The trust model is not that of the mechanism: statistics of all patients need "
+        "somebody who sees all rows, and rows that are randomised one by one do not.",
+        stated=trust,
+    )  # fmt: skip
 
 
 def check_utility(statement: Statement) -> Iterator[Check]:

@@ -169,6 +169,7 @@ ALONE: list[tuple[str, Any, str]] = [
     ("composition.rule", "advanced", "composition"),
     ("model.trust", "shuffled", "amplification"),
     ("model.trust", "anybody", "model"),
+    ("model.trust", "central", "model"),
     ("model.batch", 16, "model"),
     ("postprocessing.row_order", "as_given", "postprocessing"),
     ("utility.source", "private", "utility"),
