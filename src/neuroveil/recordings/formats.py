@@ -58,6 +58,8 @@ def may_be_recording(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix not in SUPPORTED_SUFFIXES:
         return False
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        return False  # a pipe or a device: opening it could wait for ever
     if suffix in _NEEDS:
         return _has_beside(path, _NEEDS[suffix])
     return not _has_beside(path, _PART_OF.get(suffix, ()))

@@ -61,7 +61,9 @@ def _item(group: Any, name: str) -> Any:
 
     if isinstance(group.get(name, getlink=True), h5py.ExternalLink) or name.startswith("#"):
         return None
-    return group.get(name)
+    item = group.get(name)
+    # A soft link may lead through an external one.
+    return item if item is not None and item.file.filename == group.file.filename else None
 
 
 class _Reader:

@@ -24,9 +24,12 @@ def comparable_key(patient: str) -> str:
     Returns
     -------
     str
-        Without white space, in one case and one Unicode form.
+        Without white space and invisible characters, in one case and one Unicode form, and
+        without the prefix that BIDS puts before the label of a participant.
     """
-    return unicodedata.normalize("NFKC", "".join(patient.split())).casefold()
+    visible = "".join(each for each in patient if unicodedata.category(each) != "Cf")
+    key = unicodedata.normalize("NFKC", "".join(visible.split())).casefold()
+    return key.removeprefix("sub-")
 
 
 class RosterProblems:

@@ -53,6 +53,8 @@ def read_patient_list(path: Path, where: str) -> tuple[ListedRow, ...]:
         If the file cannot be read, has no heading, a column twice, or rows of another length.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise OSError  # a pipe or a device: opening it could wait for ever
         data = path.read_bytes()
     except OSError as error:
         raise RecordingError(
