@@ -171,6 +171,12 @@ def _grouped(texts: dict[str, Counter[tuple[str, str]]], *, blocking: bool) -> l
     return sorted(problems, key=lambda problem: -problem.n_recordings)
 
 
+_NO_COMPONENTS = (
+    " Rows are therefore not described by public components, which often leave more: release "
+    "only columns that the reference covers, or build one that covers all."
+)
+
+
 def _warnings(study: Study) -> list[str]:
     warnings = []
     if study.reference.scaling == "private_statistics":
@@ -191,6 +197,7 @@ def _warnings(study: Study) -> list[str]:
             warnings.append(
                 f"{outside} of {len(study_columns(study))} columns lie outside the public "
                 "reference and are scaled with general constants."
+                + (_NO_COMPONENTS if study.privacy.projection == "auto" else "")
             )
     if study.privacy.mechanism == "paper_laplace":
         warnings.append("paper_laplace reproduces a paper and can only be rehearsed.")
