@@ -269,6 +269,6 @@ class _Question:
         return replace(spec, epsilon=design.epsilon, delta=0.0)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def _model(scaling: Scaling) -> PublicModel | None:
     return public_model(scaling)
