@@ -94,6 +94,15 @@ def test_a_link_into_the_internal_folder_is_seen(tmp_path):
         check_apart(tmp_path / "internal", tmp_path / "link" / "release")
 
 
+@pytest.fixture
+def _default_interruption():
+    """Other tests import libraries that handle interruptions in their own way."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_default_interruption")
 def test_an_interruption_waits_until_what_was_paid_for_is_written():
     steps = []
 
