@@ -278,7 +278,10 @@ def _write_table(
     frame = pd.DataFrame(values, columns=list(names))
     for name, label_values in labels.items():
         frame[name] = label_values
-    frame.to_parquet(stem.with_suffix(".parquet"), index=False)
+    # Plain, so that verification can read it without a library; noise does not compress.
+    frame.to_parquet(
+        stem.with_suffix(".parquet"), index=False, compression=None, use_dictionary=False
+    )
     # The default float format is the shortest text that reads back as the same double.
     frame.to_csv(stem.with_suffix(".csv"), index=False, lineterminator="\n")
     for suffix in (".parquet", ".csv"):

@@ -76,11 +76,7 @@ _ANY_KEY = (
     "Whose key signed the certificate has to be known from elsewhere; ask for it with --public-key."
 )
 _NOTES: dict[Scope, tuple[str, ...]] = {
-    "release": (
-        "The Parquet files are bound by their digests; their values were not compared with the "
-        "CSV files.",
-        _RESTS_ON_SITE,
-    ),
+    "release": (_RESTS_ON_SITE,),
     "certificate": ("Only the certificate was verified, not the files that it belongs to.",),
     "claim": ("Only what the claim states was verified, not what was run.",),
 }

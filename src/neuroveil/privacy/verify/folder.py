@@ -10,6 +10,7 @@ from typing import Any
 
 from neuroveil.errors import CertificateError
 from neuroveil.privacy.verify.basis import row_dimension
+from neuroveil.privacy.verify.copies import check_copy
 from neuroveil.privacy.verify.dictionary import (
     check_constants,
     check_dictionary,
@@ -104,12 +105,15 @@ def _check_contents(
         yield from check_messages(statement, *files, names)
     else:
         yield from check_table(statement, folder / "table.csv", names)
+    yield check_copy(folder / "table.csv", names, row_dimension(statement))
     if not is_projected(statement):
         yield check_constants(statement, table)
     if estimate is not None:
         features = feature_names(statement, estimate)
         yield from check_dictionary(statement, estimate, chain_digest, features)
         yield check_constants(statement, estimate)
+        d = statement.integer("domain.dimension")
+        yield check_copy(folder / ESTIMATE[0], list_columns(estimate), d)
     if inputs is None:
         return
     constants = read_public_inputs(statement, inputs)

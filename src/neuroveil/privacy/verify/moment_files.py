@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroveil.errors import CertificateError
+from neuroveil.privacy.verify.copies import check_copy
 from neuroveil.privacy.verify.csvfile import TableError, lines_of, number_in
 from neuroveil.privacy.verify.dictionary import (
     check_constants,
@@ -86,6 +87,7 @@ def check_moment_files(statement: Statement, folder: Path, chain_digest: str) ->
         mean = [line[0] for line in _read_matrix(folder / "mean.csv", ["mean"], names)]
         yield _check_covariance(found, sums, mean, covariance)
         yield _check_synthetic(found, folder / "synthetic.csv", list_columns(document))
+        yield check_copy(folder / "synthetic.csv", list_columns(document), found.d)
     except TableError as error:
         yield broken("release.moments", str(error))
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.special import ndtri
 
@@ -88,6 +90,17 @@ def table_text(values: Any, names: list[str], n_labels: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def table_parquet(values: Any, names: list[str], n_labels: int) -> bytes:
+    """The same table, written by pyarrow in the plain form."""
+    columns: list[Any] = list(np.asarray(values, dtype=float).T)
+    columns += [[f"c{i % 2}" for i in range(len(values))]] * n_labels
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        pa.table(columns, names=names), sink, compression="none", use_dictionary=False
+    )  # fmt: skip
+    return bytes(sink.getvalue())
+
+
 class Press:
     """Writes and rewrites release folders."""
 
@@ -99,14 +112,15 @@ class Press:
         folder: Path = self.workshop.folder / "release"
         folder.mkdir(exist_ok=True)
         files = self.files(document, r, values)
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        document["release"] = {n: self.workshop.digest(t.encode()) for n, t in files.items()}
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        document["release"] = {n: self.workshop.digest(c) for n, c in files.items()}
         self.seal(folder, document)
         return folder
 
-    def files(self, document: dict[str, Any], r: Any, values: Any) -> dict[str, str]:
-        w, found = self.workshop, {}
+    def files(self, document: dict[str, Any], r: Any, values: Any) -> dict[str, bytes]:
+        w = self.workshop
+        found: dict[str, Any] = {}
         mechanism = document["chain"]["mechanism"]
         if values is None and r.privunit:
             messages = messages_of(r, mechanism["codebook_seed"]["value"])
@@ -119,18 +133,19 @@ class Press:
         coordinates = [f"component_{i + 1}" for i in range(r.m)] if r.components else r.columns
         labels = [*(label["name"] for label in r.labels), *r.unprotected]
         found["table.csv"] = table_text(values, [*coordinates, *labels], len(labels))
-        found["table.parquet"] = "stands for the same table"
+        found["table.parquet"] = table_parquet(values, [*coordinates, *labels], len(labels))
         found["table.json"] = self.dictionary(document, r, [*coordinates, *labels])
         if r.steps:
             made = estimated(r, w.public_inputs(r), values)
             found["table_estimated.csv"] = table_text(made, [*r.columns, *labels], len(labels))
-            found["table_estimated.parquet"] = "stands for the same estimate"
+            names = [*r.columns, *labels]
+            found["table_estimated.parquet"] = table_parquet(made, names, len(labels))
             found["table_estimated.json"] = self.dictionary(document, r, [*r.columns, *labels])
         if r.steps or r.components:
             found["public_inputs.json"] = json.dumps(w.public_inputs(r))
         last = f"Chain: {self.chain_digest(document)}"
         found["STATEMENT.md"] = f"# Statement\n\n    {document['verdict']}\n\n{last}\n"
-        return found
+        return {n: c.encode() if isinstance(c, str) else c for n, c in found.items()}
 
     def chain_digest(self, document: dict[str, Any]) -> str:
         outside = ("release", "previous_hash", "signature")
@@ -153,10 +168,11 @@ class Press:
     def seal(self, folder: Path, document: dict[str, Any]) -> None:
         (folder / "certificate.json").write_text(json.dumps(document), encoding="utf-8")
 
-    def rewrite(self, folder: Path, document: dict[str, Any], name: str, text: str) -> None:
+    def rewrite(self, folder: Path, document: dict[str, Any], name: str, text: str | bytes) -> None:
         """Change a file and renew its digest."""
-        (folder / name).write_text(text, encoding="utf-8")
-        document["release"][name] = self.workshop.digest(text.encode())
+        content = text.encode() if isinstance(text, str) else text
+        (folder / name).write_bytes(content)
+        document["release"][name] = self.workshop.digest(content)
         self.seal(folder, document)
 
     def release(self, **changes: Any) -> tuple[Path, dict[str, Any], Any]:

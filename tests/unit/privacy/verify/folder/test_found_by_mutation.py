@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from neuroveil.privacy.verify import verify
@@ -45,3 +48,33 @@ def test_more_columns_certified_than_there_are(press: Any, draw_rows: Any) -> No
     document["chain"]["domain"]["dimension"]["value"] += 1
     document["chain"]["bound"]["dimension"]["value"] += 1
     assert "release" in verify(press.write(document, recipe, rows)).broken_links
+
+
+@pytest.mark.parametrize("name", ["table", "table_estimated"])
+@pytest.mark.parametrize("change", ["value", "rows", "order", "name", "text", "compressed"])
+def test_parquet_with_another_table_than_the_csv(press: Any, name: str, change: str) -> None:
+    """People load the Parquet file: it may not hold what was never checked."""
+    folder, document, _ = press.release(steps=STEPS, n=4, unprotected=["sex"])
+    assert verify(folder).exit_code == 0
+    path = folder / f"{name}.parquet"
+    content, options = pq.read_table(path), {"compression": "none", "use_dictionary": False}
+    first = content.column_names[0]
+    if change == "value":
+        values = content[first].to_pylist()
+        values[2] = math.nextafter(values[2], math.inf)
+        content = content.set_column(0, first, pa.array(values))
+    elif change == "rows":
+        content = content.slice(0, 3)
+    elif change == "order":
+        content = content.take([1, 0, 2, 3])
+    elif change == "name":
+        content = content.rename_columns(["other", *content.column_names[1:]])
+    elif change == "text":
+        content = content.set_column(0, first, content[first].cast(pa.string()))
+    else:
+        options = {"compression": "zstd"}
+    sink = pa.BufferOutputStream()
+    pq.write_table(content, sink, **options)
+    press.rewrite(folder, document, path.name, bytes(sink.getvalue()))
+    broken = [check.id for check in verify(folder).checks if check.outcome == "broken"]
+    assert broken == ["release.parquet"]
