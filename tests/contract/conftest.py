@@ -36,6 +36,11 @@ LABELS = (
     LabelPolicy("sex", "unprotected"),
 )
 
+HANDS = (
+    LabelPolicy("hand", "randomised_response", ("right", "left"), 6.0),
+    LabelPolicy("site", "unprotected"),
+)
+
 # The built-in reference ends below high gamma, and projection needs one that covers all.
 FEATURES = tuple(name for name in FEATURE_NAMES if not name.startswith("high_gamma"))
 
@@ -47,6 +52,7 @@ RECIPES: dict[str, ProtectSettings] = {
     "laplace": ProtectSettings("laplace", 1.0, 0.0, 2.0),
     "laplace l1": ProtectSettings("laplace", 2.0, 0.0, 4.0, norm="l1"),
     "labels": ProtectSettings("gaussian", 1.0, 1e-5, 2.0, labels=LABELS),
+    "uneven": ProtectSettings("gaussian", 1.0, 1e-5, 2.0, labels=HANDS),
     "bare": ProtectSettings(
         "gaussian", 1.0, 1e-5, 2.0, postprocessing=Postprocessing("none", inverse_scaling=False)
     ),
@@ -103,6 +109,8 @@ def cohort(n_patients: int, channels: tuple[str, ...]) -> FeatureTable:
         attributes={
             "diagnosis": tuple(("control", "epilepsy")[i % 2] for i in range(n_patients)),
             "sex": tuple(("female", "male")[i // 2 % 2] for i in range(n_patients)),
+            "hand": ("right",) * n_patients,
+            "site": ("north",) * n_patients,
         },
     )  # fmt: skip
 

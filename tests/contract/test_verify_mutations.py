@@ -253,3 +253,21 @@ def test_signature_taken_off_or_made_with_another_key(
     assert verify(tmp_path / "bare", key).broken_links == ("signature",)
     honest.document["signature"] = other.document["signature"]
     assert verify(honest.write(tmp_path / "swapped")).broken_links == ("signature",)
+
+
+@pytest.mark.parametrize("name", ["STATEMENT.md", "report.html", "load_table.py"])
+def test_words_around_the_table_are_bound_by_the_signature(
+    releases: Callable[..., Any], tmp_path: Path, name: str
+) -> None:
+    """Nobody can check prose: unsigned, whoever states the digests anew may write what they like.
+
+    The verdict in the statement is the exception; it is compared word for word.
+    """
+    for recipe, broken in (("signed", ("signature",)), ("bare", ())):
+        folder = releases(recipe, "small")
+        place = tmp_path / recipe
+        words = folder.files[name].decode().replace(" the ", " no ")
+        assert words.encode() != folder.files[name]
+        folder.files[name] = words.encode()
+        assert verify(folder.write(place)).broken_links[:1] == ("release",)
+        assert verify(folder.digest_files().write(place)).broken_links == broken

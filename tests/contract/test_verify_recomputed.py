@@ -361,6 +361,28 @@ def test_unprotected_label_kept_quiet(
     assert set(faults(forged)) == {"release"}
 
 
+def test_label_sold_as_cheaper_than_it_was(
+    releases: Callable[..., Any], arithmetic: ModuleType, faults: Callable[..., Any]
+) -> None:
+    """Two hundred right-handed people stay right-handed at epsilon = 6, and not at 0.1."""
+    forged = releases("uneven", "long")
+    assert faults(forged.copy()) == ()
+    forged.document["chain"]["domain"]["labels"]["value"][0]["epsilon"] = 0.1
+    arithmetic.recompute(forged.document)
+    assert set(faults(forged)) == {"release"}
+
+
+def test_label_as_it_was_sold_as_protected(
+    releases: Callable[..., Any], arithmetic: ModuleType, faults: Callable[..., Any]
+) -> None:
+    forged = releases("uneven", "long")
+    hand = forged.value("domain.labels")[0]
+    change(forged, "domain.labels", [hand, {**hand, "name": "site", "epsilon": 0.1}])
+    change(forged, "domain.unprotected", [])
+    arithmetic.recompute(forged.document)
+    assert set(faults(forged)) == {"release"}
+
+
 def test_more_spent_than_the_limit_allows(
     releases: Callable[..., Any], arithmetic: ModuleType, faults: Callable[..., Any]
 ) -> None:

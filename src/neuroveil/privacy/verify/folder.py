@@ -22,6 +22,7 @@ from neuroveil.privacy.verify.dictionary import (
 from neuroveil.privacy.verify.document import canonical_digest, load_json, read_bytes
 from neuroveil.privacy.verify.estimate import Tables, check_estimate
 from neuroveil.privacy.verify.findings import broken, finding, holds, quote
+from neuroveil.privacy.verify.label_counts import check_label_counts
 from neuroveil.privacy.verify.messages import check_messages
 from neuroveil.privacy.verify.moment_files import MOMENT_FILES, check_moment_files
 from neuroveil.privacy.verify.moments import is_of_moments
@@ -105,6 +106,7 @@ def _check_contents(
         yield from check_messages(statement, *files, names)
     else:
         yield from check_table(statement, folder / "table.csv", names)
+    yield from check_label_counts(statement, folder / "table.csv", names)
     yield check_copy(folder / "table.csv", names, row_dimension(statement))
     if not is_projected(statement):
         yield check_constants(statement, table)
