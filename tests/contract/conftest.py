@@ -16,7 +16,7 @@ import pytest
 from neuroveil.keys import create_key
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.release_folder import write_release
-from neuroveil.privacy import LabelPolicy, ProtectSettings, charge_request, protect
+from neuroveil.privacy import LabelPolicy, ProtectSettings, charge_request, release_any
 from neuroveil.privacy.settings import Postprocessing, Projection
 from neuroveil.reference import default_reference
 from neuroveil.types.catalogue import FEATURE_NAMES, STANDARD_CHANNELS, columns_for
@@ -58,6 +58,7 @@ RECIPES: dict[str, ProtectSettings] = {
     ),
     "signed": ProtectSettings("gaussian", 1.0, 1e-5, 2.0),
     "privunit": ProtectSettings("privunit", 5.0, 0.0, 2.0),
+    "central": ProtectSettings("mean_covariance", 1.0, 1e-5, 2.0, trust_model="central"),
     "shuffled": ProtectSettings(
         "privunit", 2.0, 1e-5, 2.0, trust_model="shuffled", projection=Projection(4)
     ),
@@ -136,7 +137,7 @@ def make_release(
         for _ in range(earlier):
             ledger.reserve(request)
         scaling = default_reference("harmonised").scaling_for(table.columns)
-        release = protect(table, scaling, settings, ledger.reserve(request))
+        release = release_any(table, scaling, settings, ledger.reserve(request))
         key = create_key(place / "key.pem") if signed else None
         write_release(release, place / "release", key)
         return forger.Folder.read(place / "release")

@@ -227,6 +227,7 @@ EXCUSES: tuple[Excuse, ...] = (
         "worked out on simulated rows",
         BOUND,
         lambda m: _estimate(m)
+        or (fact_of(m) == "utility.estimate" and m.new is None)
         or (fact_of(m) == "utility.source" and m.new in ("public", "simulated")),
     ),
     Excuse(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 Document = dict[str, Any]
-DICTIONARIES = frozenset({"table.json", "table_estimated.json"})
+DICTIONARIES = frozenset({"table.json", "table_estimated.json", "synthetic.json"})
 VERDICT = re.compile(r"(Differentially|Not differentially) private [^\n]*epsilon = .*")
 NOT_IN_THE_CHAIN = ("release", "previous_hash", "signature")
 

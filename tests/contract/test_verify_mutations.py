@@ -205,6 +205,7 @@ ELSEWHERE = {
     ("gaussian 50", "small"): {"second opinion", "rounded up", "estimate"},
     ("laplace l1", "small"): {"second opinion", "rounded up", "estimate"},
     ("privunit", "small"): {"grid under codewords", "estimate"},
+    ("central", "small"): {"second opinion", "rounded up", "estimate"},
     ("shuffled", "medium"): {"grid under codewords", "estimate", "rounded up"},
 }
 

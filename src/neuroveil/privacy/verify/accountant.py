@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,7 +16,7 @@ from neuroveil.privacy.verify.basis import (
 from neuroveil.privacy.verify.findings import broken, finding, is_close, missing, quote, show
 from neuroveil.privacy.verify.guarantee import supported_epsilon
 from neuroveil.privacy.verify.result import Check
-from neuroveil.privacy.verify.statement import Statement, as_number
+from neuroveil.privacy.verify.statement import Statement, as_number, is_same
 
 _REACH = (Fraction(1, 1000), Fraction(50), Fraction(1, 10**12))
 _NAMES = {
@@ -64,29 +64,6 @@ def check_accountant(statement: Statement) -> Iterator[Check]:
         else "Something other than what the chain describes was counted.",
     )  # fmt: skip
     yield from _check_second_opinion(statement)
-
-
-def is_same(left: Any, right: Any) -> bool:
-    """Whether two JSON values are the same, where 2 and 2.0 are, and 1 and true are not.
-
-    Parameters
-    ----------
-    left, right : JSON value
-        The values.
-
-    Returns
-    -------
-    bool
-        True where they say the same.
-    """
-    numbers = as_number(left), as_number(right)
-    if None not in numbers:
-        return numbers[0] == numbers[1]
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(is_same(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(is_same, left, right))
-    return type(left) is type(right) and bool(left == right)
 
 
 def _expected_events(statement: Statement) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ _LARGEST = 1 << 62
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _FALSE_ALARM = 1.6e-7
 _ENOUGH = 24
+_LEAST = Fraction(1, 10**60)
 _MADE_OF = ("moments.csv", "mean.csv", "covariance.csv")
 _LARGEST_DICTIONARY = 50_000_000
 
@@ -75,8 +77,8 @@ def check_moment_files(statement: Statement, folder: Path, chain_digest: str) ->
     yield from check_dictionary(statement, document, chain_digest, names)
     yield check_constants(statement, document)
     yield _check_sources(statement, document)
-    if found is None or names is None:
-        yield broken("release.moments", "Cannot be checked: the chain is incomplete.")
+    if found is None or names is None or not _is_measurable(found):
+        yield broken("release.moments", "Cannot be checked: the chain states no noise to look for.")
         return
     try:
         sums = _read_sums(folder / "moments.csv", found.d)
@@ -90,6 +92,12 @@ def check_moment_files(statement: Statement, folder: Path, chain_digest: str) ->
         yield check_copy(folder / "synthetic.csv", list_columns(document), found.d)
     except TableError as error:
         yield broken("release.moments", str(error))
+
+
+def _is_measurable(found: Foundations) -> bool:
+    """Whether squares of noise and bound are doubles, and their ratios too."""
+    sizes = [*found.squares.values(), found.clip**2]
+    return all(_LEAST < size < 1 / _LEAST for size in sizes)
 
 
 def _check_sources(statement: Statement, document: Mapping[str, Any]) -> Check:

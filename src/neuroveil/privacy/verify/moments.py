@@ -25,7 +25,7 @@ from neuroveil.privacy.verify.arithmetic import (
 from neuroveil.privacy.verify.findings import broken, finding, holds, is_close, missing, quote, show
 from neuroveil.privacy.verify.result import Check
 from neuroveil.privacy.verify.rules_central import DERIVED
-from neuroveil.privacy.verify.statement import Statement
+from neuroveil.privacy.verify.statement import Statement, is_same
 
 _BALLE_WANG = "Balle & Wang 2018, Theorem 8, for both moments as one vector"
 _JOINT = "both moments as one vector, see docs/proofs-central.md"
@@ -216,6 +216,12 @@ def _check_bound(statement: Statement, found: Foundations) -> Iterator[Check]:
         if plain
         else "Moments are those of whole rows, bounded in L2.",
     )  # fmt: skip
+    norm = statement.text("sensitivity.norm")
+    if norm != "l2":
+        yield broken(
+            "sensitivity.norm", "Gaussian noise consumes an l2 sensitivity of both moments.",
+            stated=quote(norm), recomputed="l2",
+        )  # fmt: skip
     alone = statement.listing("domain.labels") == [] == statement.listing("domain.unprotected")
     if not alone:
         yield broken("domain.labels", "Labels do not go beside statistics of all patients.")
@@ -407,7 +413,7 @@ def check_moment_books(statement: Statement) -> Iterator[Check]:
         )  # fmt: skip
     multiplier = statement.raw("mechanism.noise_multiplier")
     events = [{"mechanism": "mean_covariance", "releases": 1, "noise_multiplier": multiplier}]
-    counted = statement.listing("accountant.events") == events
+    counted = is_same(statement.listing("accountant.events"), events)
     yield finding(
         "holds" if counted else "broken", "accountant.events",
         "Exactly one release of both moments was counted."

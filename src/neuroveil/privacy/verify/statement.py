@@ -229,3 +229,26 @@ def as_number(value: Any) -> Fraction | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return Fraction(value) if math.isfinite(value) else None
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """Whether two JSON values are the same, where 2 and 2.0 are, and 1 and true are not.
+
+    Parameters
+    ----------
+    left, right : JSON value
+        The values.
+
+    Returns
+    -------
+    bool
+        True where they say the same.
+    """
+    numbers = as_number(left), as_number(right)
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(is_same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(is_same, left, right))
+    return type(left) is type(right) and bool(left == right)
