@@ -95,6 +95,11 @@ def excuses() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def court() -> ModuleType:
+    return _load("court")
+
+
+@pytest.fixture(scope="session")
 def mutations() -> ModuleType:
     return _load("mutations")
 
@@ -160,3 +165,21 @@ def releases(make_release: Callable[..., Any], arithmetic: ModuleType) -> Callab
         return made[key].copy()
 
     return get
+
+
+@pytest.fixture
+def trial(
+    tmp_path: Path, court: ModuleType, forger: ModuleType, mutations: ModuleType,
+    excuses: ModuleType,
+) -> Callable[..., dict[str, list[str]]]:  # fmt: skip
+    """Verify chosen mutants of a release; give what went wrong and which excuses were used."""
+
+    def run(honest: Any, reach: str, chosen: Callable[[Any], bool]) -> dict[str, list[str]]:
+        bench = court.Court(honest, reach, (forger, excuses), tmp_path / "forged")
+        for mutant in mutations.mutants(honest.document, forger.Twice):
+            if chosen(mutant):
+                bench.judge(mutant)
+        assert bench.judged > 100
+        return bench.records
+
+    return run
