@@ -120,7 +120,7 @@ def test_check_warns_where_the_reference_does_not_fit_the_declared_patients(
 
 def test_a_site_builds_its_own_public_reference_and_uses_it(neuroveil, study, tmp_path):
     others = tmp_path / "others"
-    made = neuroveil("simulate", others, "--patients", 4, "--seconds", 10, "--seed", 99)
+    made = neuroveil("simulate", others, "--patients", 5, "--seconds", 40, "--seed", 99)
     assert made.code == 0
     own = study.parent / "own.json"
     public = study.parent / "public.toml"
