@@ -8,7 +8,7 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 CHECKS := $(PYTHON_IN_VENV) tools/run_checks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast full check docs clean
+.PHONY: help demo test fast full long check docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ fast: $(VENV)/.installed-dev ## the fast set of tests, under a minute
 
 full: $(VENV)/.installed-dev ## the tests that the fast set leaves out: real EEG, end to end
 	$(CHECKS) full
+
+long: $(VENV)/.installed-dev ## hours of statistics; figures are written down in docs/measured
+	$(CHECKS) long
 
 check: $(VENV)/.installed-dev ## style, types, layers, dependencies, docstrings, doctests
 	$(CHECKS) check

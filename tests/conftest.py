@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
+import platform
 import socket
-from collections.abc import Iterator
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +57,31 @@ def eegmat() -> Path:
     if EEG_IS_REQUIRED:
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.fixture
+def write_down(request: pytest.FixtureRequest) -> Callable[[str, Mapping[str, Any]], Path]:
+    """Write the figures of a long test to ``docs/measured/NAME.json``, with how they were made."""
+    start = time.monotonic()
+
+    def write(name: str, figures: Mapping[str, Any]) -> Path:
+        commit = subprocess.run(
+            ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True,
+            check=False,
+        ).stdout.strip()  # fmt: skip
+        record = {
+            "command": f"python -m pytest -m long {request.node.nodeid}",
+            "commit": commit,
+            "python": platform.python_version(),
+            "seconds": round(time.monotonic() - start, 1),
+            "figures": figures,
+        }
+        file = ROOT / "docs" / "measured" / f"{name}.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        return file
+
+    return write
 
 
 def _stays_here(family: int, host: object) -> bool:

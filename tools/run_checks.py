@@ -4,7 +4,9 @@
 project's virtual environment does the same. Standard library only.
 
 Sets: ``fast`` (tests without the mark *slow*), ``full`` (the rest), ``check`` (style, types,
-layers, dependencies, docstrings, doctests), ``docs``, and ``test``, which is all of them.
+layers, dependencies, docstrings, doctests), ``docs``, and ``test``, which is all of them. Apart
+from these, ``long`` runs the tests marked *long* (hours), which write their figures down in
+``docs/measured``.
 Every step runs even when an earlier one failed, so that one run shows everything.
 """
 
@@ -108,7 +110,7 @@ def steps_of(chosen: str) -> list[Step]:
 
     Parameters
     ----------
-    chosen : {"fast", "full", "check", "docs", "test"}
+    chosen : {"fast", "full", "long", "check", "docs", "test"}
         Name of the set.
 
     Returns
@@ -116,12 +118,13 @@ def steps_of(chosen: str) -> list[Step]:
     list of Step
         In running order.
     """
-    fast = test_steps("fast", "not slow")
-    full = test_steps("full", "slow")
+    fast = test_steps("fast", "not slow and not long")
+    full = test_steps("full", "slow and not long")
     docs = [
         Step("docs", ("-m", "sphinx", "-W", "--keep-going", "-q", "docs", "docs/_build/html")),
     ]
     sets = {"fast": fast, "full": full, "check": check_steps(), "docs": docs}
+    sets["long"] = [Step("long set", ("-m", "pytest", "-n", "0", "-m", "long"), may_be_empty=True)]
     sets["test"] = fast + sets["check"] + docs + full
     return sets[chosen]
 
@@ -158,7 +161,7 @@ def main() -> int:
         0 when every step passed, otherwise 1.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("set", choices=["fast", "full", "check", "docs", "test"])
+    parser.add_argument("set", choices=["fast", "full", "long", "check", "docs", "test"])
     steps = steps_of(parser.parse_args().set)
     results = [(step, *run(step)) for step in steps]
     print("\nSummary")

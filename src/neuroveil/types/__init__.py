@@ -4,6 +4,7 @@ Each module has one object family: :mod:`~neuroveil.types.catalogue` (what is me
 :mod:`~neuroveil.types.recording` (signals), :mod:`~neuroveil.types.table` (the private
 feature table), :mod:`~neuroveil.types.scaling` (public constants),
 :mod:`~neuroveil.types.budget` (what a budget is made of),
-:mod:`~neuroveil.types.charge` (spent budget), :mod:`~neuroveil.types.certificate` (the
+:mod:`~neuroveil.types.charge` (spent budget), :mod:`~neuroveil.types.utility` and
+:mod:`~neuroveil.types.audit` (internal results), :mod:`~neuroveil.types.certificate` (the
 chain) and :mod:`~neuroveil.types.release` (what may be published).
 """
