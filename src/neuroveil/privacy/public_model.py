@@ -179,6 +179,18 @@ class PublicModel:
         Moments
             In the public basis.
         """
+        known = self._known_moments.get((components, clip_norm))
+        if known is None:
+            known = self._average(components, clip_norm)
+            self._known_moments[components, clip_norm] = known
+        return known
+
+    @cached_property
+    def _known_moments(self) -> dict[tuple[int, float], Moments]:
+        """Moments that were asked for before: the same ones serve every mechanism and epsilon."""
+        return {}
+
+    def _average(self, components: int, clip_norm: float) -> Moments:
         rows, squares = self._public_rows
         kept = rows[:, :components]
         length = np.sqrt(np.square(kept).sum(axis=1))
