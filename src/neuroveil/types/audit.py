@@ -6,6 +6,7 @@ attack on a mechanism alone says how well a hospital's own check went.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, get_args
@@ -84,6 +85,11 @@ class AuditCurve:
         The band; empty for none.
     control : tuple of float
         The null control at the same x; empty for none.
+
+    Raises
+    ------
+    ChainError
+        If a part has another number of points than x.
     """
 
     name: str
@@ -131,6 +137,11 @@ class AttackResult:
         What this run could not have seen, in sentences.
     settings : mapping
         Settings of the attack, as plain data: trials, seeds, thresholds. No private values.
+
+    Raises
+    ------
+    ChainError
+        If the verdict is none of the four.
     """
 
     INTERNAL: ClassVar[bool] = True
@@ -182,9 +193,20 @@ class AttackResult:
         Returns
         -------
         dict
-            The fields by name, and ``"internal": True``.
+            The fields by name, and ``"internal": True``. JSON has no infinite numbers: open
+            ends of intervals and figures that are not defined become None.
         """
-        return {"internal": self.INTERNAL, **asdict(self)}
+        plain: dict[str, Any] = _finite(asdict(self))
+        return {"internal": self.INTERNAL, **plain}
+
+
+def _finite(value: Any) -> Any:
+    """Replace numbers that JSON does not have by None, at any depth."""
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def overall_verdict(results: tuple[AttackResult, ...]) -> Verdict:

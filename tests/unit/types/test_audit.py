@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 
@@ -43,6 +44,15 @@ def test_results_are_marked_internal_and_can_be_written():
     assert result("weak").figure("auc").n == 17
     with pytest.raises(KeyError):
         result("weak").figure("none")
+
+
+def test_open_ends_of_intervals_are_written_as_null():
+    bound = AuditFigure("epsilon", "Bound", 0.8, 0.8, math.inf, 0.95, 9, theory=math.nan)
+    found = AttackResult("x", "X", "?", "y", "weak", ".", (bound,), settings={"k": [math.inf, 1]})
+    document = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert document["figures"][0]["high"] is None
+    assert document["figures"][0]["theory"] is None
+    assert document["settings"] == {"k": [None, 1]}
 
 
 @pytest.mark.parametrize("wrong", [{"y": (1.0,)}, {"low": (1.0,)}, {"control": (1.0, 2.0, 3.0)}])
