@@ -140,7 +140,6 @@ def seeds(root: Path) -> dict[str, list[Path]]:
         "h5": variables("a.h5", matrices.write_h5),
         "eeglab": saved("a.set", {"EEG": structs.dataset(long.astype(np.float32))}),
         "fieldtrip": saved("a.mat", structs.fieldtrip([eeg])),
-        "brainvision": lambda folder: through.write_brainvision(folder, eeg),
         "fif": fif,
     }  # fmt: skip
     made = {}

@@ -4,9 +4,10 @@ This is the only room that reads EEG files. Reading EDF and BDF needs numpy alon
 and pymatreader are imported when a file needs them.
 """
 
-from neuroveil.recordings.formats import SUPPORTED_SUFFIXES, parts_of
+from neuroveil.recordings.formats import SUPPORTED_SUFFIXES
 from neuroveil.recordings.opening import opened_recording
 from neuroveil.recordings.options import ReadOptions
+from neuroveil.recordings.parts import parts_of
 from neuroveil.recordings.roster import (
     roster_from_bids,
     roster_from_manifest,

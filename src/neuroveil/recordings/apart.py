@@ -29,8 +29,8 @@ from neuroveil.recordings.contents import (
     FileContents,
     RawSegment,
 )
-from neuroveil.recordings.formats import parts_of
 from neuroveil.recordings.options import ReadOptions
+from neuroveil.recordings.parts import parts_of
 from neuroveil.types.recording import QualityFinding, SignalArray
 
 MAX_CPU_SECONDS = 600

@@ -19,6 +19,7 @@ from neuroveil.recordings.contents import (
     gap_findings,
 )
 from neuroveil.recordings.options import ReadOptions
+from neuroveil.recordings.parts import parts_of
 from neuroveil.recordings.tree import Matrix, as_matrix, as_number, as_texts
 from neuroveil.types.recording import QualityFinding
 
@@ -96,7 +97,7 @@ def _matrix(
     n_channels, n_times, n_trials = sizes
     named = as_texts(eeg["data"])
     if named is not None:
-        stored = _beside(path, named[0], n_channels, n_times * n_trials, options)
+        stored = _beside(path, n_channels, n_times * n_trials, options)
         if n_trials == 1:
             return Matrix(stored, transposed=True)
         return [stored[i * n_times : (i + 1) * n_times, :].T for i in range(n_trials)]
@@ -130,25 +131,24 @@ class _FloatFile:
         return values.reshape(stop - start, self.shape[1])
 
 
-def _beside(
-    path: Path, name: str, n_channels: int, n_samples: int, options: ReadOptions
-) -> _FloatFile:
-    """Find the signal's own file; only in the same folder, by the dataset's own name first."""
-    names = (path.with_suffix(".fdt").name, Path(name.replace("\\", "/")).name)
-    for candidate in (path.parent / each for each in names):
-        if candidate.suffix.lower() == ".fdt" and candidate.is_file():
-            if candidate.stat().st_size != n_channels * n_samples * 4 or n_channels == 0:
-                raise options.refusal(
-                    "an .fdt file of the size that the dataset states",
-                    "another size",
-                    _REMEDY,
-                    code="damaged",
-                )
-            return _FloatFile(candidate, (n_samples, n_channels))
-    raise options.refusal(
-        "the .fdt file of the dataset in the same folder", "none",
-        "Keep the .set and .fdt files together.", code="part_missing",
-    )  # fmt: skip
+def _beside(path: Path, n_channels: int, n_samples: int, options: ReadOptions) -> _FloatFile:
+    """Find the signal's own file: the dataset's name, whatever name the dataset states.
+
+    A dataset may have been renamed with its signal, and the stated name could be another
+    dataset's signal, or lead out of the folder.
+    """
+    signal = next((part for part in parts_of(path) if part.suffix.lower() == ".fdt"), None)
+    if signal is None:
+        raise options.refusal(
+            "the .fdt file of the dataset in the same folder, under the same name", "none",
+            "Keep the .set and .fdt files together, and name both alike.", code="part_missing",
+        )  # fmt: skip
+    if signal.stat().st_size != n_channels * n_samples * 4 or n_channels == 0:
+        raise options.refusal(
+            "an .fdt file of the size that the dataset states", "another size", _REMEDY,
+            code="damaged",
+        )  # fmt: skip
+    return _FloatFile(signal, (n_samples, n_channels))
 
 
 def _channels(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
 
+from neuroveil.recordings.brainvision import named_files
 from neuroveil.recordings.options import ReadOptions
+from neuroveil.recordings.parts import beside
 
 SUPPORTED_SUFFIXES: frozenset[str] = frozenset({
     ".edf", ".rec", ".bdf", ".vhdr", ".set", ".fif", ".mat", ".h5", ".hdf5", ".hdf", ".he5",
@@ -24,17 +27,14 @@ _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _HDF5_OFFSETS = (0, 512, 1024, 2048)
 _START_BYTES = _HDF5_OFFSETS[-1] + 8
 
+_BRAINVISION = re.compile(
+    rb"(\xef\xbb\xbf)?\s*Brain ?Vision( Core| V-Amp)? Data( Exchange)? Header", re.ASCII
+)
 _NIHON_KOHDEN = (b"EEG-1100", b"EEG-1200", b"EEG-2100", b"QI-403A", b"DAE-2100")
 
 # Files of these endings are recordings only beside, or only without, a file of another ending.
 _NEEDS = {".data": (".head",), ".dat": (".dap",)}
 _PART_OF = {".eeg": (".vhdr", ".ahdr")}
-
-_PARTS = {
-    ".vhdr": (".eeg", ".dat", ".vmrk"), ".set": (".fdt",), ".lay": (".dat",),
-    ".eeg": (".21e", ".pnt", ".log"), ".data": (".head",), ".dat": (".dap", ".rs3", ".ceo"),
-    ".cdt": (".cdt.dpa", ".cdt.dpo", ".cdt.ceo"),
-}  # fmt: skip
 
 _KNOWN = (
     "EDF, BDF, BrainVision, EEGLAB, FieldTrip, MATLAB, HDF5, FIF, GDF, Micromed, Neuroscan, "
@@ -53,7 +53,7 @@ def may_be_recording(path: Path) -> bool:
     Returns
     -------
     bool
-        For looking through folders; the content is not looked at.
+        For looking through folders; of the file itself only the name is looked at.
     """
     suffix = path.suffix.lower()
     if suffix not in SUPPORTED_SUFFIXES:
@@ -61,34 +61,8 @@ def may_be_recording(path: Path) -> bool:
     if path.exists() and not (path.is_file() or path.is_dir()):
         return False  # a pipe or a device: opening it could wait for ever
     if suffix in _NEEDS:
-        return _has_beside(path, _NEEDS[suffix])
-    return not _has_beside(path, _PART_OF.get(suffix, ()))
-
-
-def parts_of(path: Path) -> list[Path]:
-    """List the files that a recording consists of, in a fixed order.
-
-    Parameters
-    ----------
-    path : Path
-        The recording.
-
-    Returns
-    -------
-    list of Path
-        The file itself, then the files of its format beside it that differ from it by
-        their ending only; for a folder, all files in it.
-    """
-    if path.is_dir():
-        return sorted(part for part in path.rglob("*") if part.is_file())
-    beside = (
-        path.with_suffix(each)
-        for suffix in _PARTS.get(path.suffix.lower(), ())
-        for each in (suffix, suffix.upper())
-    )
-    found = [part for part in beside if part.is_file()]
-    # Where case does not matter, both spellings are the same file.
-    return [path, *(part for i, part in enumerate(found) if not _stands_in(part, found[:i]))]
+        return bool(beside(path, _NEEDS[suffix]))
+    return not beside(path, _PART_OF.get(suffix, ())) and not _is_named_by_a_header(path)
 
 
 def recognise(path: Path, options: ReadOptions) -> str:
@@ -133,16 +107,12 @@ def recognise(path: Path, options: ReadOptions) -> str:
     )
 
 
-def _has_beside(path: Path, suffixes: tuple[str, ...]) -> bool:
-    """Whether a file of the same name with another ending stands in the folder."""
-    return any(
-        path.with_suffix(each).exists() for suffix in suffixes for each in (suffix, suffix.upper())
-    )
-
-
-def _stands_in(part: Path, others: list[Path]) -> bool:
-    """Whether a file is one of some others under another spelling."""
-    return any(part.samefile(other) for other in others)
+def _is_named_by_a_header(path: Path) -> bool:
+    """Whether an ``.eeg`` file holds the samples of a BrainVision header of another name."""
+    if path.suffix.lower() != ".eeg" or not path.is_file():
+        return False
+    headers = (each for each in path.parent.iterdir() if each.suffix.lower() == ".vhdr")
+    return any(path in named_files(header).values() for header in headers)
 
 
 def _is_egi(start: bytes, path: Path) -> bool:
@@ -152,6 +122,13 @@ def _is_egi(start: bytes, path: Path) -> bool:
         and len(start) > 36
         and 2 <= int(struct.unpack(">i", start[:4])[0]) <= 7
     )
+
+
+def _is_curry(start: bytes, path: Path) -> bool:
+    """Plain numbers, told by the name alone; older versions by the parameters beside them."""
+    del start
+    suffix = path.suffix.lower()
+    return suffix == ".cdt" or (suffix == ".dat" and bool(beside(path, (".dap",))))
 
 
 def _is_edf(start: bytes, path: Path) -> bool:
@@ -164,7 +141,7 @@ def _is_edf(start: bytes, path: Path) -> bool:
 _RULES: tuple[tuple[str, Callable[[bytes, Path], bool]], ...] = (
     ("hdf5", lambda s, p: any(s[o : o + 8] == _HDF5_SIGNATURE for o in _HDF5_OFFSETS)),
     ("matlab", lambda s, p: s.startswith((b"MATLAB 5.0", b"MATLAB 7"))),
-    ("brainvision", lambda s, p: s.lstrip(b"\xef\xbb\xbf").startswith(b"Brain Vision Data")),
+    ("brainvision", lambda s, p: bool(_BRAINVISION.match(s))),
     ("fif", lambda s, p: s.startswith(b"\x00\x00\x00\x64\x00\x00\x00\x1f")),
     ("gdf", lambda s, p: s.startswith((b"GDF 1", b"GDF 2"))),
     ("neuroscan", lambda s, p: s.startswith(b"Version 3")),
@@ -173,7 +150,7 @@ _RULES: tuple[tuple[str, Callable[[bytes, Path], bool]], ...] = (
     ("micromed", lambda s, p: b"MICROMED" in s[:32].upper()),
     ("nihon_kohden", lambda s, p: s.startswith(_NIHON_KOHDEN)),
     ("egi", _is_egi),
-    ("nicolet", lambda s, p: p.suffix.lower() == ".data" and _has_beside(p, (".head",))),
-    ("curry", lambda s, p: p.suffix.lower() == ".cdt" or _has_beside(p, (".dap",))),
+    ("nicolet", lambda s, p: p.suffix.lower() == ".data" and bool(beside(p, (".head",)))),
+    ("curry", _is_curry),
     ("edf", _is_edf),
 )  # fmt: skip

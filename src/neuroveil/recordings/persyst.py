@@ -68,7 +68,12 @@ def open_persyst(path: Path, options: ReadOptions) -> FileContents:
         raise _damaged(options)
     if not (math.isfinite(gain) and gain != 0 and math.isfinite(sfreq) and sfreq > 0):
         raise _damaged(options)
-    data = _samples_file(path, info.get("file", ""), options)
+    data = named_samples(path)
+    if data is None:
+        raise options.refusal(
+            "the .dat file of the recording in the same folder", "none",
+            "Keep the .lay and .dat files together.", code="part_missing",
+        )  # fmt: skip
     # The table lists channels by name; the number after a name is its place in the samples.
     channels: list[FileChannel] = [FileChannel("", None, None)] * n_channels
     for name, place in zip(names, order, strict=True):
@@ -81,6 +86,31 @@ def open_persyst(path: Path, options: ReadOptions) -> FileContents:
 
     gaps = gap_findings(len(segments((0,))))
     return FileContents("Persyst", tuple(channels), segments, ExitStack(), gaps)
+
+
+def named_samples(path: Path) -> Path | None:
+    """Find the samples in the header's own folder.
+
+    Parameters
+    ----------
+    path : Path
+        The ``.lay`` file.
+
+    Returns
+    -------
+    Path or None
+        By the name in the header, of which the folders are left out, since recorders write
+        their own; then by the header's name. None where neither is there.
+    """
+    try:
+        info = {key.lower(): value for key, value in _sections(path)["fileinfo"]}
+    except OSError:
+        return None
+    stated = info.get("file", "").replace("\\", "/").rpartition("/")[2]
+    for candidate in (path.parent / stated, path.with_suffix(".dat"), path.with_suffix(".DAT")):
+        if candidate != path and candidate.is_file():
+            return candidate
+    return None
 
 
 def _sections(path: Path) -> Sections:
@@ -105,18 +135,6 @@ def _damaged(options: ReadOptions) -> Exception:
     return options.refusal(
         "a Persyst header with number, names, places, type, rate and calibration of its channels",
         "one that lacks or contradicts some of them", _REMEDY, code="damaged",
-    )  # fmt: skip
-
-
-def _samples_file(path: Path, stated: str, options: ReadOptions) -> Path:
-    """Find the samples in the same folder; by the name in the header, then by the header's."""
-    for name in (stated.replace("\\", "/").rpartition("/")[2], path.with_suffix(".dat").name):
-        candidate = path.with_name(name) if name else path
-        if candidate != path and candidate.is_file():
-            return candidate
-    raise options.refusal(
-        "the .dat file of the recording in the same folder", "none",
-        "Keep the .lay and .dat files together.", code="part_missing",
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ READERS: dict[str, tuple[str, str, str]] = {
     "edf": ("EDF or BDF", "edf", "open_edf"),
     "hdf5": ("HDF5 or MATLAB 7.3", "hdf5", "open_hdf5"),
     "matlab": ("MATLAB", "matlab", "open_matlab"),
-    "brainvision": ("BrainVision", "through_mne", "open_brainvision"),
+    "brainvision": ("BrainVision", "brainvision", "open_brainvision"),
     "fif": ("FIF", "through_mne", "open_fif"),
     "gdf": ("GDF", "vendors", "open_gdf"),
     "neuroscan": ("Neuroscan", "vendors", "open_neuroscan"),

@@ -1,4 +1,4 @@
-"""BrainVision and FIF files, read through mne."""
+"""What mne reads, as neuroveil describes it; and FIF files."""
 
 from __future__ import annotations
 
@@ -33,29 +33,6 @@ _BREAKS = ("new segment", "boundary", "bad boundary", "edge boundary", "bad_acq_
 the start of a new segment in the event table of GDF."""
 
 
-def open_brainvision(path: Path, options: ReadOptions) -> FileContents:
-    """Open a BrainVision recording by its header file.
-
-    Parameters
-    ----------
-    path : Path
-        The ``.vhdr`` file; the two files it names lie beside it.
-    options : ReadOptions
-        Not needed; here for the common signature of readers.
-
-    Returns
-    -------
-    FileContents
-        Channels and signal.
-    """
-    del options
-
-    def read(mne: Any) -> Any:
-        return mne.io.read_raw_brainvision(path, preload=False, verbose="CRITICAL")
-
-    return contents_from_raw(read, "BrainVision")
-
-
 def open_fif(path: Path, options: ReadOptions) -> FileContents:
     """Open a FIF file with a continuous recording or with epochs.
 
@@ -74,7 +51,7 @@ def open_fif(path: Path, options: ReadOptions) -> FileContents:
     Raises
     ------
     RecordingError
-        If the file holds neither.
+        If the file holds neither, or goes on in another file.
     """
     with _quiet():
         import mne
@@ -94,7 +71,15 @@ def open_fif(path: Path, options: ReadOptions) -> FileContents:
             verbose="CRITICAL",
         )  # fmt: skip
 
-    return contents_from_raw(read, "FIF")
+    def change(raw: Any, channels: tuple[FileChannel, ...]) -> tuple[FileChannel, ...]:
+        if len(raw.filenames) > 1:
+            raise options.refusal(
+                "a recording in one file", f"one that is split over {len(raw.filenames)}",
+                "Save every piece by itself, or the recording as EDF+.", code="split",
+            )  # fmt: skip
+        return channels
+
+    return contents_from_raw(read, "FIF", change=change)
 
 
 @contextmanager

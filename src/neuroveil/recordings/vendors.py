@@ -15,6 +15,7 @@ from typing import Any
 
 from neuroveil.recordings.contents import FileChannel, FileContents
 from neuroveil.recordings.options import ReadOptions
+from neuroveil.recordings.parts import parts_of
 from neuroveil.recordings.through_mne import contents_from_raw
 from neuroveil.types.recording import QualityFinding
 
@@ -243,11 +244,7 @@ def open_nihon_kohden(path: Path, options: ReadOptions) -> FileContents:
         # mne looks for capital endings only, and would take the factory's names for the
         # recording's in silence.
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="neuroveil-")))
-        found = {
-            part.suffix.upper(): part.resolve()
-            for part in path.parent.iterdir()
-            if part.stem == path.stem and part.suffix.upper() in (".21E", ".PNT", ".LOG")
-        }
+        found = {part.suffix.upper(): part.resolve() for part in parts_of(path)[1:]}
         for suffix, part in (found | {".EEG": path.resolve()}).items():
             (folder / f"recording{suffix}").symlink_to(part)
         findings = () if ".21E" in found else (QualityFinding(

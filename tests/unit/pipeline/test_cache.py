@@ -56,7 +56,7 @@ def test_digests_are_keyed_and_follow_content_and_settings(tmp_path):
 
 def test_a_changed_companion_file_changes_the_digest(tmp_path):
     key, header = b"k" * 32, tmp_path / "r.vhdr"
-    header.write_bytes(b"header")
+    header.write_bytes(b"Brain Vision\n[Common Infos]\nDataFile=r.eeg\n")
     (tmp_path / "r.eeg").write_bytes(b"samples")
     base = keyed_digest(key, header, "s")
     (tmp_path / "r.eeg").write_bytes(b"changed")

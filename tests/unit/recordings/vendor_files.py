@@ -166,6 +166,45 @@ def write_micromed(
     return path
 
 
+def write_brainvision(
+    folder: Path,
+    values: np.ndarray,
+    *,
+    names: tuple[str, str, str] = ("a.vhdr", "a.eeg", "a.vmrk"),
+    stated: tuple[str, str] | None = None,
+    unit: str = "µV",
+    resolution: float = STEP,
+    markers: Sequence[tuple[str, int]] = (),
+    encoding: str = "utf-8",
+) -> Path:
+    """BrainVision header, samples and markers, as the core format 1.0 words them.
+
+    ``names`` are those of the files, ``stated`` what the header says instead of the last two.
+    """
+    data_file, marker_file = stated or names[1:]
+    channels = "\n".join(
+        f"Ch{i}={name},,{resolution},{unit}" for i, name in enumerate(NAMES[: len(values)], start=1)
+    )
+    (folder / names[0]).write_text(
+        "Brain Vision Data Exchange Header File Version 1.0\n\n[Common Infos]\n"
+        f"Codepage={encoding.upper()}\nDataFile={data_file}\nMarkerFile={marker_file}\n"
+        "DataFormat=BINARY\nDataOrientation=MULTIPLEXED\n"
+        f"NumberOfChannels={len(values)}\nSamplingInterval={1e6 / SFREQ:g}\n\n"
+        f"[Binary Infos]\nBinaryFormat=INT_16\n\n[Channel Infos]\n{channels}\n",
+        encoding=encoding,
+    )
+    lines = "\n".join(
+        f"Mk{i}={kind},,{position},1,0" for i, (kind, position) in enumerate(markers, start=1)
+    )
+    (folder / names[2]).write_text(
+        "Brain Vision Data Exchange Marker File, Version 1.0\n\n[Common Infos]\n"
+        f"Codepage=UTF-8\nDataFile={data_file}\n\n[Marker Infos]\n{lines}\n",
+        encoding="utf-8",
+    )
+    counts(values).T.astype("<i2").tofile(folder / names[1])
+    return folder / names[0]
+
+
 def micromed_step() -> float:
     """Microvolts a step that the writer's whole physical numbers give."""
     return round(65536 * STEP) / 65536
@@ -234,5 +273,5 @@ def write_nihon_kohden(
 WRITERS: dict[str, Callable[..., Path]] = {
     "gdf": write_gdf, "neuroscan": write_neuroscan, "persyst": write_persyst,
     "micromed": write_micromed, "egi": write_egi, "nicolet": write_nicolet,
-    "nihon_kohden": write_nihon_kohden,
+    "nihon_kohden": write_nihon_kohden, "brainvision": write_brainvision,
 }  # fmt: skip
