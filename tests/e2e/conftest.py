@@ -46,12 +46,16 @@ class Answer:
 
 @pytest.fixture(scope="session")
 def neuroveil():
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
+    usual = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
+    usual.pop("NEUROVEIL_LEDGER", None)
 
-    def call(*arguments: object, cwd: Path | None = None) -> Answer:
+    def call(
+        *arguments: object, cwd: Path | None = None, environment: dict[str, object] | None = None
+    ) -> Answer:
+        more = {name: str(value) for name, value in (environment or {}).items()}
         done = subprocess.run(
             [sys.executable, "-m", "neuroveil", *map(str, arguments)],
-            check=False, capture_output=True, text=True, cwd=cwd, env=environment, timeout=600,
+            check=False, capture_output=True, text=True, cwd=cwd, env=usual | more, timeout=600,
         )  # fmt: skip
         return Answer(done.returncode, done.stdout, done.stderr)
 

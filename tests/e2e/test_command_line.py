@@ -182,14 +182,29 @@ def test_a_patient_without_any_recording_keeps_a_row(neuroveil, study):
     assert len(pd.read_csv(study.parent / "release" / "table.csv")) == 5
 
 
-def test_bids_app_call_writes_into_the_output_folder_only(neuroveil, study, tmp_path):
-    bids, out = study.parent / "cohort", tmp_path / "derivatives"
+def test_bids_app_calls_share_the_ledger_of_the_site(neuroveil, study, tmp_path):
+    """Another output folder is not another budget, and the input folder is left alone."""
+    bids, outs = study.parent / "cohort", [tmp_path / "one", tmp_path / "two"]
+    site = tmp_path / "site" / "ledger.sqlite"
     before = folder_bytes(bids)
-    answer = neuroveil(
-        "release", bids, out, "group", "--epsilon", 1, "--budget-epsilon", 1, "--json"
-    )
+    flags = ("group", "--epsilon", 1, "--mechanism", "gaussian", "--json")
+    for more in (("--budget-epsilon", 1), ("--ledger", site), ("--dry-run",)):
+        refused = neuroveil("release", bids, outs[0], *flags, *more)
+        assert refused.code == 4
+        assert "neuroveil ledger init" in refused.json["remedy"]
+    assert not outs[0].exists()
+    assert not site.exists()
+    assert neuroveil("ledger", "init", site, "--epsilon", 1.5, "--delta", 1e-4).code == 0
+    dry = neuroveil("release", bids, outs[0], *flags, "--ledger", site, "--dry-run").json
+    assert dry["remaining"]["epsilon"] == 1.5
+    answer = neuroveil("release", bids, outs[0], *flags, "--ledger", "ledger.sqlite",
+                       cwd=site.parent)  # fmt: skip
     assert answer.code == 0, answer.err
-    assert neuroveil("verify", out / "release").code == 0
+    assert neuroveil("verify", outs[0] / "release").code == 0
+    again = neuroveil("release", bids, outs[1], *flags, environment={"NEUROVEIL_LEDGER": site})
+    assert again.code == 4
+    assert again.json["found"].startswith("epsilon = 0.5,")
+    assert not (outs[1] / "release").exists()
     assert folder_bytes(bids) == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from neuroveil.study import Study
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+LEDGER_VARIABLE = "NEUROVEIL_LEDGER"
+"""Where a site says once which ledger BIDS-App style calls are charged to."""
 
 
 def study_arguments(function: Command) -> Command:
@@ -54,6 +58,27 @@ def workers_option(function: Command) -> Command:
     option = click.option(
         "--workers", type=click.IntRange(min=1), default=None,
         help="Processes for reading recordings.  [default: all cores]",
+    )  # fmt: skip
+    return option(function)
+
+
+def ledger_option(function: Command) -> Command:
+    """Give a command ``--ledger``.
+
+    Parameters
+    ----------
+    function : callable
+        A click command function.
+
+    Returns
+    -------
+    callable
+        The same with an option ``ledger``.
+    """
+    option = click.option(
+        "--ledger", metavar="LEDGER",
+        help="Overrides the study's ledger. BIDS_DIR OUT_DIR group needs one that exists, here "
+        f"or in the variable {LEDGER_VARIABLE}.",
     )  # fmt: skip
     return option(function)
 
@@ -111,7 +136,8 @@ def load(study: Path, out_dir: Path | None, overrides: dict[str, Any]) -> Study:
     out_dir : Path or None
         Output folder of a BIDS-App style call.
     overrides : dict
-        Settings by dotted name; None values are left out.
+        Settings by dotted name; None values are left out. A ledger is looked for from here,
+        not from the study's folder.
 
     Returns
     -------
@@ -121,6 +147,10 @@ def load(study: Path, out_dir: Path | None, overrides: dict[str, Any]) -> Study:
     from neuroveil.study import load_study, study_for_bids
 
     chosen = {name: value for name, value in overrides.items() if value is not None}
+    if out_dir is not None and os.environ.get(LEDGER_VARIABLE):
+        chosen.setdefault("privacy.ledger", os.environ[LEDGER_VARIABLE])
+    if "://" not in chosen.get("privacy.ledger", "://"):
+        chosen["privacy.ledger"] = str(Path(chosen["privacy.ledger"]).absolute())
     if out_dir is not None:
         return study_for_bids(study, out_dir, chosen)
     return load_study(study, chosen)

@@ -183,6 +183,31 @@ def existing_ledger(study: Study, *, read_only: bool = False) -> Ledger | None:
     return ledger
 
 
+def require_site_ledger(study: Study) -> None:
+    """Refuse a study without a file of its own unless the site's ledger is named and there.
+
+    Parameters
+    ----------
+    study : Study
+        Made for a BIDS folder and an output folder. A ledger inside the latter would start
+        anew with every output folder, and so would one that is started under a mistyped name.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger is not named, does not exist, or cannot be trusted.
+    """
+    if "privacy.ledger" in study.overrides and existing_ledger(study, read_only=True) is not None:
+        return
+    named = "privacy.ledger" in study.overrides
+    raise BudgetError(
+        "ledger", "the ledger of this site, which outlives every output folder",
+        "no ledger at the place that was named" if named else "none named",
+        "Start it once with `neuroveil ledger init LEDGER --epsilon E --delta D`, and name it "
+        "with --ledger LEDGER or in the variable NEUROVEIL_LEDGER.",
+    )  # fmt: skip
+
+
 def composed_epsilon(events: tuple[AccountingEvent, ...], delta: Fraction) -> Fraction | None:
     """Compose events for ledgers whose rule is ``pld``.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neuroveil.cli.arguments import load, study_arguments
+from neuroveil.cli.arguments import ledger_option, load, study_arguments
 from neuroveil.cli.face import Face, common_options
 
 if TYPE_CHECKING:
@@ -21,12 +21,15 @@ WIDTH = 100
 
 @click.command()
 @study_arguments
+@ledger_option
 @common_options
-def command(face: Face, study: Path, out_dir: Path | None, level: str | None) -> int:
+def command(
+    face: Face, study: Path, out_dir: Path | None, level: str | None, ledger: str | None
+) -> int:
     """Check a study and suggest settings; spends no budget and writes nothing."""
     from neuroveil.pipeline.check import check_study
 
-    settings = load(study, out_dir, {})
+    settings = load(study, out_dir, {"privacy.ledger": ledger})
     with face.progress() as progress:
         report = check_study(settings, progress)
     code = BAD_DATA if report.n_usable == 0 else 0

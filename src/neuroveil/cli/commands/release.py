@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuroveil.cli.arguments import load, study_arguments, workers_option
+from neuroveil.cli.arguments import ledger_option, load, study_arguments, workers_option
 from neuroveil.cli.face import Face, common_options
 from neuroveil.cli.figures import overall_figures, words_for
 
@@ -25,6 +25,7 @@ PARTLY_DONE = 5
 @click.option("--mechanism", help="Overrides the study's mechanism; recorded.")
 @click.option("--budget-epsilon", type=float, help="Budget, where the study states none.")
 @click.option("--budget-delta", type=float, help="Delta of the budget.  [default: 1e-5]")
+@ledger_option
 @click.option("--out", type=click.Path(path_type=Path), help="Release folder.")
 @click.option("--draws", type=click.IntRange(min=20), default=20, show_default=True,
               help="Noise draws for the internal report.")  # fmt: skip
@@ -34,11 +35,15 @@ PARTLY_DONE = 5
 def command(face: Face, study: Path, out_dir: Path | None, **options: Any) -> int:
     """Spend budget and write a protected table with its certificate.
 
-    STUDY is a study file or its folder. BIDS_DIR OUT_DIR group works too.
+    STUDY is a study file or its folder. BIDS_DIR OUT_DIR group works too, with --ledger.
     """
+    from neuroveil.pipeline.budget import require_site_ledger
+
     settings = load(study, out_dir, _overrides(options))
     if options["rehearse"]:
         return _rehearse(face, settings, options)
+    if out_dir is not None:
+        require_site_ledger(settings)
     if options["dry_run"]:
         return _dry_run(face, settings)
     return _release(face, settings, options)
@@ -53,6 +58,7 @@ def _overrides(options: dict[str, Any]) -> dict[str, Any]:
         "privacy.epsilon": options["epsilon"],
         "privacy.mechanism": options["mechanism"],
         "privacy.budget": budget,
+        "privacy.ledger": options["ledger"],
     }
 
 
