@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from neuroveil.errors import BudgetError
+from neuroveil.ledger.amounts import require_writable
 from neuroveil.ledger.book import Book
 from neuroveil.ledger.contents import Limit, spend_of
 from neuroveil.ledger.entries import hash_text
@@ -38,7 +39,7 @@ def new_limit(book: Book, limit: Limit, patients: Iterable[str]) -> tuple[Limit,
     BudgetError
         If it makes no sense, its scope has a limit, or members are missing.
     """
-    check_limit_amount(float(limit.epsilon), float(limit.delta))
+    check_limit_amount(limit.epsilon, limit.delta)
     members = roster_text(patients)
     if (limit.scope.kind == "patients") != bool(members):
         raise BudgetError(
@@ -74,9 +75,11 @@ def newcomer_of(book: Book, request: ChargeRequest) -> Newcomer:
     Raises
     ------
     BudgetError
-        If the request contradicts itself, or names patients that the ledger does not know.
+        If the request contradicts itself, holds an amount that no ledger can hold, or names
+        patients that the ledger does not know.
     """
     spend = spend_of(request, None)
+    require_writable(*(amount for event in spend.events for amount in (event.epsilon, event.delta)))
     if spend.amount != (request.epsilon, request.delta):
         raise BudgetError(
             "charge.events", "events that add up to the charge", "others",

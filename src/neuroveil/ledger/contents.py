@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from neuroveil.ledger.amounts import read_amount, read_count
 from neuroveil.types.budget import AccountingEvent, Amount, Rule, Scope
 from neuroveil.types.charge import ChargeRequest
 
@@ -93,6 +94,7 @@ class Spend:
 
 
 Content = Opening | Limit | Spend
+_TEXTS = ("mechanism", "columns_digest", "roster", "key_check", "upgraded_from")
 Kind = Literal["opening", "limit", "spend"]
 _KINDS: dict[type[Content], Kind] = {Opening: "opening", Limit: "limit", Spend: "spend"}
 
@@ -211,7 +213,11 @@ def decode(kind: str, plain: Mapping[str, Any]) -> Content:
         ``LookupError`` or ``TypeError``, senseless amounts in a ``BudgetError``.
     """
     fields = dict(plain)
+    if any(type(fields.get(name)) not in (str, type(None)) for name in _TEXTS):
+        raise ValueError("no text")
     if kind == "spend":
+        for name in ("n_patients", "dimension"):
+            fields[name] = read_count(fields[name])
         events = tuple(_decode_event(event) for event in fields.pop("events"))
         scopes = tuple(Scope.parse(text) for text in fields.pop("scopes"))
         if not events:
@@ -226,7 +232,7 @@ def decode(kind: str, plain: Mapping[str, Any]) -> Content:
 
 
 def _limit_amount(fields: Mapping[str, Any]) -> Amount:
-    epsilon, delta = Fraction(fields["epsilon"]), Fraction(fields["delta"])
+    epsilon, delta = read_amount(fields["epsilon"]), read_amount(fields["delta"])
     if epsilon <= 0 or not 0 <= delta < 1:
         raise ValueError("no limit")
     return epsilon, delta
@@ -235,8 +241,12 @@ def _limit_amount(fields: Mapping[str, Any]) -> Amount:
 def _decode_event(plain: Mapping[str, Any]) -> AccountingEvent:
     fields = dict(plain)
     for name in ("epsilon", "delta"):
-        fields[name] = Fraction(fields[name])
+        fields[name] = read_amount(fields[name])
     for name in ("noise_multiplier", "integer_scale"):
         if name in fields:
             fields[name] = float.fromhex(fields[name])
+    if "dimension" in fields:
+        fields["dimension"] = read_count(fields["dimension"])
+    if not isinstance(fields["mechanism"], str):
+        raise ValueError("no mechanism")
     return AccountingEvent(**fields)

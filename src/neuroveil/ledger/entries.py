@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from neuroveil.errors import BudgetError
+from neuroveil.ledger.amounts import read_count
 from neuroveil.ledger.contents import Content, decode, encode, kind_of
 
 GENESIS_HASH = "0" * 64
@@ -146,11 +147,12 @@ def check_chain(lines: Iterable[tuple[Any, Any, Any]]) -> tuple[Entry, ...]:
 def _parse(body: str, position: int) -> Entry:
     try:
         document = json.loads(body)
+        texts = {name: document[name] for name in ("created", "nonce", "previous_hash")}
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise ValueError("no text")
         entry = Entry(
-            number=document["number"],
-            created=document["created"],
-            nonce=document["nonce"],
-            previous_hash=document["previous_hash"],
+            number=read_count(document["number"]),
+            **texts,
             content=decode(document["kind"], document["content"]),
         )
         is_canonical = entry.body == body

@@ -117,7 +117,7 @@ class Ledger:
             If a ledger is there already, or the limit makes no sense.
         """
         terms = terms or Terms()
-        check_limit(location, float(epsilon), float(delta))
+        check_limit(location, epsilon, delta)
         check = None
         if terms.site_wide_keys:
             file = terms.key_file or key_file_beside(location)

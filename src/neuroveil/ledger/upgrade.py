@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import sqlalchemy as sa
 
 from neuroveil.errors import BudgetError
+from neuroveil.ledger.amounts import read_amount, read_count
 from neuroveil.ledger.book import Book
 from neuroveil.ledger.contents import Content, Opening, Spend
 from neuroveil.ledger.entries import GENESIS_HASH, Entry, next_entry, tampered
@@ -99,12 +99,16 @@ def _check_old_chain(rows: list[dict[str, Any]]) -> list[_OldEntry]:
 
 
 def _content(old: _OldEntry, head: str) -> Content:
-    epsilon, delta = Fraction(old.epsilon), Fraction(old.delta)
+    epsilon, delta = read_amount(old.epsilon), read_amount(old.delta)
+    texts = (old.mechanism, old.columns_digest, old.created)
+    if not all(isinstance(text, str) for text in texts) or epsilon == 0 or delta >= 1:
+        raise ValueError("no entry of this format")
     if old.number == 0:
         return Opening(epsilon, delta, upgraded_from=head)
     return Spend(
         events=(AccountingEvent(old.mechanism, epsilon, delta),), mechanism=old.mechanism,
-        n_patients=old.n_patients, dimension=old.dimension, columns_digest=old.columns_digest,
+        n_patients=read_count(old.n_patients), dimension=read_count(old.dimension),
+        columns_digest=old.columns_digest,
     )  # fmt: skip
 
 

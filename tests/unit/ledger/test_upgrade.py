@@ -141,8 +141,20 @@ def test_tampering_with_it_is_found(old, request_for, statement):
             attempt()
 
 
-@pytest.mark.parametrize("amount", [("-1", "0"), ("0", "0"), ("1/0", "0"), ("x", "0"), ("1", "1")])
-def test_an_amount_that_gives_budget_back_is_refused(ledger_path, amount):
+HOSTILE = [("-1", "0"), ("0", "0"), ("1/0", "0"), ("x", "0"), ("1", "1"), ("nan", "0"),
+           ("1e400", "0"), ("1e9999999999", "0"), ("1", "1e-9999999999"), ("9" * 5000, "0"),
+           ("1_0", "0"), (" 1", "0"), ("1" + "0" * 400, "0")]  # fmt: skip
+
+
+@pytest.mark.parametrize("amount", HOSTILE)
+def test_an_amount_that_gives_budget_back_or_is_absurd_is_refused(ledger_path, amount):
     write_format_0(ledger_path, [amount])
     with pytest.raises(BudgetError, match="entry 1 holds no amount"):
+        Ledger(ledger_path).state()
+
+
+@pytest.mark.parametrize("limit", ["0", "-5", "1e9999999999", "inf"])
+def test_a_limit_that_is_none_is_refused(ledger_path, limit):
+    write_format_0(ledger_path, [], limit)
+    with pytest.raises(BudgetError, match="entry 0 holds no amount"):
         Ledger(ledger_path).state()
