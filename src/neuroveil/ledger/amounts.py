@@ -54,7 +54,7 @@ def require_writable(*amounts: Fraction) -> None:
 
     Parameters
     ----------
-    amounts : Fraction
+    *amounts : Fraction
         What would be written.
 
     Raises

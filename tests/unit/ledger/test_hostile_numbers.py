@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import sys
 from fractions import Fraction
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from neuroveil.errors import BudgetError
 from neuroveil.ledger import Ledger
 from neuroveil.ledger.anchor import from_json
-from neuroveil.ledger.entries import hash_text
+from neuroveil.ledger.contents import Opening, spend_of
+from neuroveil.ledger.entries import check_chain, hash_text, next_entry
 from neuroveil.types.budget import AccountingEvent, Scope
 
 AMOUNTS = ["1e400", "1e9999999999", "1e-9999999999", "nan", "NaN", "inf", "-inf", "-1", "-0", "+1",
@@ -19,30 +21,17 @@ COUNTS = [-1, 0.5, 1e400, float("nan"), 10**13, 10**5000, True, "17", None, [17]
 
 
 @pytest.fixture
-def forge(ledger, ledger_path, request_for):
-    """Write an entry anew with a fitting hash; takes what changes the decoded entry."""
-    ledger.reserve(request_for())
+def forge(request_for):
+    """Write one of two entries anew, with a hash that fits; gives the lines of the ledger."""
+    opening = next_entry(Opening(Fraction(10), Fraction(1, 1000)))
+    entries = [opening, next_entry(spend_of(request_for(), None), opening)]
 
     def change(number, alter):
-        connection = sqlite3.connect(ledger_path)
-        guards = connection.execute(
-            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
-        ).fetchall()
-        for name, _ in guards:
-            connection.execute(f"DROP TRIGGER {name}")
-        chosen = "FROM neuroveil_entry WHERE number = ?"
-        document = json.loads(connection.execute(f"SELECT body {chosen}", [number]).fetchone()[0])
+        bodies = [entry.body for entry in entries]
+        document = json.loads(bodies[number])
         alter(document)
-        body = json.dumps(document, sort_keys=True, separators=(",", ":"))
-        connection.execute(
-            "UPDATE neuroveil_entry SET body = ?, hash = ? WHERE number = ?",
-            [body, hash_text(body), number],
-        )
-        for _, text in guards:
-            connection.execute(text)
-        connection.commit()
-        connection.close()
-        return ledger
+        bodies[number] = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return [(i, body, hash_text(body)) for i, body in enumerate(bodies)]
 
     return change
 
@@ -50,49 +39,51 @@ def forge(ledger, ledger_path, request_for):
 @pytest.fixture(autouse=True)
 def long_numbers():
     """Let this test write numbers that Python would not turn into text."""
-    import sys
-
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     yield
     sys.set_int_max_str_digits(before)
 
 
+def refused(lines):
+    """Read a ledger that must be refused."""
+    with pytest.raises(BudgetError, match="says nothing that a ledger says"):
+        check_chain(lines)
+
+
+def test_what_was_not_forged_is_read(forge):
+    entries = check_chain(forge(1, lambda entry: None))
+    assert [entry.kind for entry in entries] == ["opening", "spend"]
+
+
 @pytest.mark.parametrize("amount", AMOUNTS, ids=lambda a: repr(a)[:12])
 @pytest.mark.parametrize("field", ["epsilon", "delta"])
 def test_no_amount(forge, field, amount):
-    spent = forge(1, lambda entry: entry["content"]["events"][0].update({field: amount}))
-    with pytest.raises(BudgetError, match="says nothing that a ledger says"):
-        spent.state()
-    limited = forge(0, lambda entry: entry["content"].update({field: amount}))
-    with pytest.raises(BudgetError, match="says nothing that a ledger says"):
-        limited.state()
+    refused(forge(1, lambda entry: entry["content"]["events"][0].update({field: amount})))
+    refused(forge(0, lambda entry: entry["content"].update({field: amount})))
 
 
 @pytest.mark.parametrize("count", COUNTS, ids=lambda c: repr(c)[:12] if c != 10**5000 else "long")
 @pytest.mark.parametrize("field", ["n_patients", "dimension"])
 def test_no_count(forge, field, count):
-    with pytest.raises(BudgetError, match="says nothing that a ledger says"):
-        forge(1, lambda entry: entry["content"].update({field: count})).state()
+    refused(forge(1, lambda entry: entry["content"].update({field: count})))
 
 
 @pytest.mark.parametrize("field", ["mechanism", "columns_digest", "roster"])
 @pytest.mark.parametrize("value", [1, float("nan"), ["x"], {"x": 1}, True])
 def test_no_text(forge, field, value):
-    with pytest.raises(BudgetError):
-        forge(1, lambda entry: entry["content"].update({field: value})).state()
+    refused(forge(1, lambda entry: entry["content"].update({field: value})))
 
 
 @pytest.mark.parametrize("field", ["number", "created", "nonce", "previous_hash"])
 @pytest.mark.parametrize("value", [True, float("nan"), [1], None])
 def test_no_entry(forge, field, value):
-    with pytest.raises(BudgetError, match="says nothing that a ledger says"):
-        forge(1, lambda entry: entry.update({field: value})).state()
+    refused(forge(1, lambda entry: entry.update({field: value})))
 
 
-def test_an_entry_that_stands_twice(forge, ledger_path):
+def test_an_entry_that_stands_twice(ledger, ledger_path, request_for):
     """Also where somebody made the table anew, so that nothing in it has to be unique."""
-    ledger = forge(1, lambda entry: None)
+    ledger.reserve(request_for())
     assert ledger.state().spent[0] == 1
     connection = sqlite3.connect(ledger_path)
     guards = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
