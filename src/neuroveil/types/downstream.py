@@ -175,3 +175,135 @@ class DownstreamResult:
             "figures": self.confusion.figures(),
             "majority_figures": self.majority.figures(),
         }
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a classifier over repeated rounds, each with its own noise, seed and folds.
+
+    Parameters
+    ----------
+    mean : float
+        Mean over the rounds.
+    low, high : float
+        95 % interval that carries both that there are few patients and that there are few
+        rounds.
+    one_round : float
+        Standard deviation over the rounds: by how much one release, one training and one
+        dealing of folds differ from the mean.
+    """
+
+    mean: float
+    low: float
+    high: float
+    one_round: float
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Patients with a similar predicted probability.
+
+    Parameters
+    ----------
+    n : float
+        Patients in the bin, mean over the rounds.
+    predicted, observed : float
+        Mean predicted probability, and share of positive patients.
+    """
+
+    n: float
+    predicted: float
+    observed: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Whether predicted probabilities mean what they say.
+
+    Parameters
+    ----------
+    brier : float
+        Mean squared difference of probability and outcome; 0 is perfect.
+    brier_prevalence : float
+        The same for somebody who always names the share of positive patients.
+    mean_predicted, prevalence : float
+        Mean predicted probability, and share of positive patients.
+    error : float
+        Expected calibration error: mean distance of predicted and observed over the bins.
+    bins : tuple of CalibrationBin
+        By predicted probability, from 0 to 1 in fifths; without empty ones.
+    """
+
+    brier: float
+    brier_prevalence: float
+    mean_predicted: float
+    prevalence: float
+    error: float
+    bins: tuple[CalibrationBin, ...]
+
+
+@dataclass(frozen=True)
+class Performance:
+    """How well patients were judged by models that had not seen them.
+
+    Parameters
+    ----------
+    auc : Figure
+        Probability that a positive patient is ranked above a negative one of the same fold.
+    accuracy, balanced_accuracy, recall, specificity : Figure
+        At thresholds that were chosen in the training part of each fold.
+    f1 : Figure
+        F1 score of the positive class, at the same thresholds.
+    precision : Figure, optional
+        Not defined where some round has no positive call.
+    peeked_balanced_accuracy, peeked_f1 : Figure
+        The same predictions with the threshold chosen on the test patients' own labels, as
+        the paper does it: optimistic.
+    calibration : Calibration
+        Of the probabilities.
+    """
+
+    auc: Figure
+    accuracy: Figure
+    balanced_accuracy: Figure
+    recall: Figure
+    specificity: Figure
+    f1: Figure
+    precision: Figure | None
+    peeked_balanced_accuracy: Figure
+    peeked_f1: Figure
+    calibration: Calibration
+
+    @property
+    def gap(self) -> float:
+        """By how much the optimistic choice of threshold flatters the F1 score."""
+        return self.peeked_f1.mean - self.f1.mean
+
+
+@dataclass(frozen=True)
+class Difference:
+    """AUC of what is shared less AUC of the unprotected table, patient by patient.
+
+    Parameters
+    ----------
+    mean, low, high : float
+        Difference and its 95 % interval, paired over the same patients, folds and seeds.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def is_told_from_chance(self) -> bool:
+        """Whether the interval leaves 0 out."""
+        return not self.low <= 0 <= self.high
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        figures = f"{self.mean:+.2f} in AUC, 95 % interval {self.low:+.2f} to {self.high:+.2f}"
+        if self.is_told_from_chance:
+            words = "worse" if self.mean < 0 else "better"
+            return f"It is {words} than the unprotected table, beyond chance ({figures})."
+        return f"The difference to the unprotected table cannot be told from chance ({figures})."

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from neuroveil.evaluate.downstream.folds import derived_seed
 from neuroveil.evaluate.downstream.models import multilayer_perceptron
 from neuroveil.evaluate.downstream.scores import (
     Labels,
@@ -96,10 +97,8 @@ def leave_one_out_probabilities(rows: FloatArray, labels: Labels, seed: int) -> 
     probabilities = np.empty(n)
     for left_out in range(n):
         others = np.arange(n) != left_out
-        fold_seed = int(np.random.SeedSequence([seed, left_out]).generate_state(1)[0])
-        probabilities[left_out] = multilayer_perceptron(
-            rows[others], labels[others], rows[[left_out]], fold_seed
-        )[0]
+        judge = multilayer_perceptron(rows[others], labels[others], derived_seed(seed, left_out))
+        probabilities[left_out] = judge(rows[[left_out]])[0]
     return probabilities
 
 
