@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reference": ("reference", "List the public scaling constants, or build your own."),
     "simulate": ("simulate", "Write a made-up cohort of real EDF+ files."),
     "demo": ("demo", "The whole job on a made-up cohort."),
+    "reproduce": ("reproduce", "The paper's tables and figures beside ours."),
 }
 """Module below ``neuroveil.cli.commands`` and one line of help, by command name."""
 

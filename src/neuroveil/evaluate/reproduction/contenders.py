@@ -1,0 +1,192 @@
+"""Every way of protecting rows that is compared, each at the epsilon that is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.evaluate.reproduction.printed import CLIP_NORM, DELTA
+from neuroveil.privacy.choice import RowWishes, choose_rows
+from neuroveil.privacy.mechanisms.contract import CodebookOptions
+from neuroveil.privacy.plan import RowPlan, plan_rows
+from neuroveil.privacy.public_model import public_model
+from neuroveil.privacy.settings import MEAN_COVARIANCE, Postprocessing, ProtectSettings
+from neuroveil.types.scaling import Scaling
+
+LARGEST_CODEBOOK = 1 << 15
+"""Codewords in a draw, at most. Releases take up to 2^19, which leaves more at epsilon = 20."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A mechanism with what goes around it.
+
+    Parameters
+    ----------
+    name, label : str
+        Short name, and name for a reader.
+    mechanism : str
+        What randomises.
+    trust_model : {"local", "shuffled", "central"}
+        Whom the guarantee holds towards.
+    trust : str
+        Who has to be trusted, in words.
+    uses_public_model : bool
+        Whether rows pass through public components and are estimated with a public covariance.
+    """
+
+    name: str
+    label: str
+    mechanism: str
+    trust_model: Literal["local", "shuffled", "central"] = "local"
+    trust: str = "nobody"
+    uses_public_model: bool = False
+
+    @property
+    def is_central(self) -> bool:
+        """Whether no rows are released, only what is true of all together."""
+        return self.trust_model == "central"
+
+    @property
+    def delta(self) -> float:
+        """What it spends of delta."""
+        pure = self.mechanism in ("laplace", "paper_laplace", "privunit")
+        return 0.0 if pure and self.trust_model == "local" else DELTA
+
+
+CONTENDERS: tuple[Contender, ...] = (
+    Contender("gaussian", "Gaussian (the paper's)", "gaussian"),
+    Contender("paper_laplace", "Laplace, the paper's scale", "paper_laplace"),
+    Contender("laplace", "Laplace, formal scale", "laplace"),
+    Contender("privunit", "PrivUnit", "privunit"),
+    Contender("gaussian_public", "public components + Gaussian + Wiener", "gaussian",
+              uses_public_model=True),
+    Contender("privunit_public", "public components + PrivUnit + Wiener", "privunit",
+              uses_public_model=True),
+    Contender("privunit_shuffled", "the same, shuffled", "privunit", "shuffled",
+              "whoever shuffles", uses_public_model=True),
+    Contender("mean_covariance", "mean and covariance", MEAN_COVARIANCE, "central",
+              "whoever holds all rows"),
+)  # fmt: skip
+"""In the order of the tables. The first two are the paper's."""
+
+PAPERS: tuple[str, ...] = ("gaussian", "paper_laplace")
+
+
+def contender(name: str) -> Contender:
+    """Look one up.
+
+    Parameters
+    ----------
+    name : str
+        Its short name.
+
+    Returns
+    -------
+    Contender
+        From :data:`CONTENDERS`.
+
+    Raises
+    ------
+    StudyError
+        If there is none of that name.
+    """
+    found = next((each for each in CONTENDERS if each.name == name), None)
+    if found is None:
+        raise StudyError([StudyMistake(
+            "--mechanisms", "'paper' or 'all'", repr(name), "Choose one of these.",
+        )])  # fmt: skip
+    return found
+
+
+def contenders_for(which: str, scaling: Scaling) -> tuple[Contender, ...]:
+    """List what can be compared on a cohort.
+
+    Parameters
+    ----------
+    which : {"paper", "all"}
+        The paper's two mechanisms, or all.
+    scaling : Scaling
+        Constants of the columns.
+
+    Returns
+    -------
+    tuple of Contender
+        Without those that need a public covariance of every column, where there is none.
+
+    Raises
+    ------
+    StudyError
+        If ``which`` is neither.
+    """
+    if which == "paper":
+        return tuple(contender(name) for name in PAPERS)
+    if which != "all":
+        contender(which)
+    is_covered = public_model(scaling) is not None and not any(scaling.fallback)
+    return tuple(each for each in CONTENDERS if is_covered or not each.uses_public_model)
+
+
+def settings_for(
+    chosen: Contender, epsilon: float, scaling: Scaling, n_patients: int
+) -> ProtectSettings:
+    """Give the public settings of a release with a contender.
+
+    Parameters
+    ----------
+    chosen : Contender
+        What to protect with.
+    epsilon : float
+        Epsilon of a patient's row, in the contender's trust model.
+    scaling : Scaling
+        Constants of the columns; only public ones count.
+    n_patients : int
+        Number of rows.
+
+    Returns
+    -------
+    ProtectSettings
+        At clipping norm 2 and delta = 1e-5, as in the paper. Without a public model there is
+        no post-processing: what the mechanism gives is what is measured.
+    """
+    if not chosen.uses_public_model:
+        bare = Postprocessing("none", inverse_scaling=False)
+        return ProtectSettings(
+            chosen.mechanism, epsilon, chosen.delta, CLIP_NORM,
+            trust_model=chosen.trust_model, postprocessing=bare,
+            codebook=CodebookOptions(LARGEST_CODEBOOK),
+        )  # fmt: skip
+    assert chosen.trust_model != "central"
+    wishes = RowWishes(
+        chosen.mechanism, epsilon, DELTA, CLIP_NORM, trust_model=chosen.trust_model,
+        projection="public_pca", largest_codebook=LARGEST_CODEBOOK,
+    )  # fmt: skip
+    choice = choose_rows(wishes, scaling, n_patients)
+    return ProtectSettings(
+        choice.mechanism, epsilon, choice.delta, CLIP_NORM, trust_model=chosen.trust_model,
+        projection=choice.projection, codebook=choice.codebook, choice=choice.sentence,
+    )  # fmt: skip
+
+
+def plan_contender(chosen: Contender, epsilon: float, scaling: Scaling, n_patients: int) -> RowPlan:
+    """Plan what a contender does to rows.
+
+    Parameters
+    ----------
+    chosen : Contender
+        One that releases rows.
+    epsilon : float
+        Epsilon of a patient's row, in the contender's trust model.
+    scaling : Scaling
+        Constants of the columns.
+    n_patients : int
+        Number of rows.
+
+    Returns
+    -------
+    RowPlan
+        Calibrated.
+    """
+    settings = settings_for(chosen, epsilon, scaling, n_patients)
+    return plan_rows(settings, scaling, n_patients)
