@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 ChannelKind = Literal[
@@ -111,6 +112,7 @@ def canonical_channel(text: str) -> str | None:
     return label.name if label.kind in ("eeg", "bipolar") else None
 
 
+@lru_cache(maxsize=4096)
 def parse_label(text: str) -> ChannelLabel:
     """Understand a channel label of a file.
 

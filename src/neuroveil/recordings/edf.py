@@ -199,7 +199,7 @@ class EdfSegment:
         block = block.reshape(end - begin, samples)
         values = np.empty((len(self.indices), (end - begin) * times), np.float32)
         for row, index in enumerate(self.indices):
-            first = self._first_sample(index)
+            first = self.header.first_samples[index]
             self._scale(index, block[:, first : first + times], values[row].reshape(-1, times))
         return values[:, start - begin * times : stop - begin * times]
 
@@ -211,14 +211,10 @@ class EdfSegment:
             low, high = max(start, record * times), min(stop, (record + 1) * times)
             for row, index in enumerate(self.indices):
                 position = (self.first + record) * self.header.record_samples
-                position += self._first_sample(index) + low - record * times
+                position += self.header.first_samples[index] + low - record * times
                 samples = self._samples(position, high - low)
                 self._scale(index, samples, values[row, low - start : high - start])
         return values
-
-    def _first_sample(self, index: int) -> int:
-        """Position of a signal within a record, in samples."""
-        return sum(signal.n_samples for signal in self.header.signals[:index])
 
     def _scale(self, index: int, samples: npt.NDArray[np.signedinteger], out: SignalArray) -> None:
         """Turn digital into physical values; 24 bits fit a float32 without loss."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import BinaryIO
 
 from neuroveil.recordings.options import ReadOptions
@@ -96,6 +98,11 @@ class EdfHeader:
     def record_samples(self) -> int:
         """Samples of all signals in a data record."""
         return sum(signal.n_samples for signal in self.signals)
+
+    @cached_property
+    def first_samples(self) -> tuple[int, ...]:
+        """Position of every signal in a data record, in samples."""
+        return tuple(accumulate((s.n_samples for s in self.signals[:-1]), initial=0))
 
     @property
     def record_bytes(self) -> int:

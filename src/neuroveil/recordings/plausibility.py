@@ -93,10 +93,20 @@ def _amplitudes(block: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> Flo
         return np.zeros(len(block))
     if not np.isfinite(block).all():
         return np.array([_amplitude(channel[np.isfinite(channel)]) for channel in block])
-    centred = block.astype(np.float64)
-    centred -= np.median(centred, axis=1, keepdims=True)
-    spread: FloatArray = 1.4826 * np.median(np.abs(centred), axis=1)
+    centred = block - _middle(block)[:, np.newaxis]
+    spread: FloatArray = 1.4826 * _middle(np.abs(centred)).astype(np.float64)
     return spread
+
+
+def _middle(
+    block: np.ndarray[tuple[int, int], np.dtype[np.float32]],
+) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """Median of every row, the upper one where there are two: half the work of both."""
+    half = block.shape[1] // 2
+    middle: np.ndarray[tuple[int], np.dtype[np.float32]] = np.partition(block, half, axis=1)[
+        :, half
+    ]
+    return middle
 
 
 def _amplitude(finite: np.ndarray[tuple[int], np.dtype[np.float32]]) -> float:

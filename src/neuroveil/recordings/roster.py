@@ -223,17 +223,28 @@ def _bids_folder(participant: str) -> str:
 def _bids_files(folder: Path, sessions: Names) -> list[RecordingFile]:
     """Recordings of one participant's folder."""
     found = []
-    for eeg in sorted([*folder.glob("eeg"), *folder.glob("ses-*/eeg")]):
-        name = eeg.parent.name
-        session = name.removeprefix("ses-") if name.startswith("ses-") else ""
+    for name in ("", *(name for name in _names(folder) if name.startswith("ses-"))):
+        session = name.removeprefix("ses-")
         if sessions is not None and not {session, f"ses-{session}"} & set(sessions):
             continue
-        found += [
-            RecordingFile(path, session)
-            for path in sorted(eeg.glob("*_eeg.*"))
-            if may_be_recording(path)
-        ]
+        eeg = folder / name / "eeg"
+        paths = (eeg / each for each in _names(eeg) if "_eeg." in each and each[0] != ".")
+        found += [RecordingFile(path, session) for path in paths if may_be_recording(path)]
     return found
+
+
+def _names(folder: Path) -> list[str]:
+    """What lies in a folder, in a fixed order; nothing where it is none."""
+    try:
+        return sorted(each.name for each in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except PermissionError:
+        raise RecordingError(
+            "roster", "folders of participants that can be looked into", "one that may not be",
+            "Correct the rights: recordings must not be left out because they were not seen.",
+            code="unreadable",
+        ) from None  # fmt: skip
 
 
 def _manifest_file(root: Path, path: str, row: int, problems: RosterProblems) -> Path | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from neuroveil.errors import RecordingError
@@ -52,6 +54,31 @@ def test_bids(bids):
     assert roster.entries[0].attributes == {"age": "n/a", "group": "control"}
     assert (roster.n_patients, roster.n_recordings) == (3, 3)
     assert codes(roster) == {"patients_without_recording": 1, "unclaimed_files": 1}
+
+
+def test_hidden_files_of_other_systems_are_no_recordings(bids):
+    before = shape(roster_from_bids(bids))
+    touch(bids, "sub-01/eeg/._sub-01_task-rest_eeg.edf", "sub-03/eeg")
+    assert shape(roster_from_bids(bids)) == before
+
+
+def test_a_folder_that_may_not_be_seen_does_not_count_as_empty(bids, monkeypatch):
+    """Root may see everything, so the system's refusal is made up."""
+    usual = os.scandir, os.listdir
+
+    def forbidden(number):
+        def look(folder="."):
+            if "sub-02" in str(folder):
+                raise PermissionError
+            return usual[number](folder)
+
+        return look
+
+    monkeypatch.setattr(os, "scandir", forbidden(0))
+    monkeypatch.setattr(os, "listdir", forbidden(1))
+    with pytest.raises(RecordingError, match="Correct the rights") as caught:
+        roster_from_bids(bids)
+    assert "sub-02" not in str(caught.value)
 
 
 def test_bids_with_chosen_patients_and_sessions(bids):
