@@ -2,9 +2,9 @@
 
 Where the best score is normal with one variance on both tables, a mechanism is mu-Gaussian
 private (Dong, Roth and Su 2022) and mu is the distance of the two means in standard deviations.
-Its interval is that of a standardised difference of means and needs no rare events, so that it is
-far sharper than counting. It rests on the normal law, which is tested first, in both tails as well: an estimator
-that takes the largest implied mu over many thresholds alarms on every null.
+Its interval needs no rare events, so that it is far sharper than counting. It rests on the normal
+law, which is tested first, tails included. An estimator that takes the largest implied mu over
+many thresholds instead alarms on every null.
 """
 
 from __future__ import annotations
