@@ -4,6 +4,7 @@ Everything in this room touches private rows. Its results are marked internal an
 published.
 
 :mod:`~neuroveil.evaluate.metrics` holds the figures of one draw on plain arrays,
+:mod:`~neuroveil.evaluate.draws` makes one draw,
 :mod:`~neuroveil.evaluate.intervals` turns draws into means with intervals,
 :mod:`~neuroveil.evaluate.tally` collects draws, and
 :mod:`~neuroveil.evaluate.intrinsic` is the entry.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from neuroveil.errors import ChainError, StudyError, StudyMistake
+from neuroveil.evaluate.draws import simulated_draw
 from neuroveil.evaluate.metrics import exchange_rows
 from neuroveil.evaluate.tally import Tally
 from neuroveil.privacy.mechanisms.contract import RowMechanism
@@ -48,7 +49,8 @@ def intrinsic_utility(
         Scaled rows before clipping (no unit), finite. Private.
     mechanism : RowMechanism or RowPlan
         What bounds and randomises the rows, with or without what goes around it. Every draw
-        has its own codebook, where the mechanism has one.
+        has its own codebook, where the mechanism has one, and every row where it is a large one,
+        see :func:`~neuroveil.evaluate.draws.simulated_draw`.
     scaling : Scaling
         The columns, and the spread that leads back to log10(power).
     n_draws : int
@@ -79,8 +81,7 @@ def intrinsic_utility(
     tally = Tally(scaled, clipped, scaling)
     noise, exchange = SimulationRandomness(seed), np.random.default_rng([seed, n_draws])
     for done in range(1, n_draws + 1):
-        drawn = plan.mechanism.renewed(noise)
-        noisy = drawn.apply(rows_int, drawn.draw(scaled.shape[0], noise))
+        noisy = simulated_draw(plan.mechanism, rows_int, noise)
         tally.add(plan.estimates(noisy), exchange_rows(scaled.shape[0], exchange))
         if progress is not None:
             progress(done, n_draws)
