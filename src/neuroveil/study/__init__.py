@@ -1,5 +1,6 @@
 """The study file: what a data steward writes down, and the checked settings made from it."""
 
+from neuroveil.study.evaluation import EvaluationSettings
 from neuroveil.study.load import dump_study, load_study, study_for_bids, study_json_schema
 from neuroveil.study.model import OutputSettings, Study
 from neuroveil.study.promise import (
@@ -21,6 +22,7 @@ from neuroveil.study.template import TEMPLATE_CHOICES, study_template
 __all__ = [
     "TEMPLATE_CHOICES",
     "BudgetSettings",
+    "EvaluationSettings",
     "FeatureSettings",
     "InputSettings",
     "LabelSettings",

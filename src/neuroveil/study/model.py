@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field, Strict
 
 from neuroveil.errors import StudyMistake
+from neuroveil.study.evaluation import EvaluationSettings
 from neuroveil.study.promise import (
     LabelSettings,
     PostprocessingSettings,
@@ -85,6 +86,7 @@ class Study(Section):
     privacy: PrivacySettings = PrivacySettings()
     postprocessing: PostprocessingSettings = PostprocessingSettings()
     labels: Annotated[tuple[LabelSettings, ...], Strict(False)] = ()
+    evaluation: EvaluationSettings = EvaluationSettings()
     provenance: ProvenanceSettings | None = None
     output: OutputSettings = OutputSettings()
     root: Path = Field(default=Path(), exclude=True)
@@ -124,13 +126,39 @@ class Study(Section):
                 "A label beside a row shrinks the batch that it hides in to its own group: leave "
                 "labels out, or set trust_model = 'local'.",
             ))  # fmt: skip
-        private = self.reference.scaling == "private_statistics"
-        if private and self.privacy.projection == "public_pca":
+        scaling = self.reference.scaling
+        if scaling != "public_reference" and self.privacy.projection == "public_pca":
             found.append(StudyMistake(
                 "privacy.projection",
-                "'none' or 'auto', since reference.scaling = 'private_statistics'",
+                f"'none' or 'auto', since reference.scaling = {scaling!r}",
                 "'public_pca'",
                 "A public basis goes with public constants: set scaling = 'public_reference'.",
+            ))  # fmt: skip
+        return found + self._curator_mistakes()
+
+    def _curator_mistakes(self) -> list[StudyMistake]:
+        """Rules about what somebody computes who sees all rows."""
+        draws, mechanism = self.reference.scaling == "dp_quantiles", self.privacy.mechanism
+        is_central, found = self.privacy.trust_model == "central", []
+        if draws and not is_central:
+            found.append(StudyMistake(
+                "privacy.trust_model", "'central', since reference.scaling = 'dp_quantiles'",
+                f"{self.privacy.trust_model!r}",
+                "Whoever computes quantiles of all patients sees all rows: say so with "
+                "trust_model = 'central', or set scaling = 'public_reference'.",
+            ))  # fmt: skip
+        if draws and mechanism == "auto":
+            found.append(StudyMistake(
+                "privacy.mechanism", "a mechanism, since reference.scaling = 'dp_quantiles'",
+                "'auto'",
+                "Nothing public says how columns in these units vary: name mean_covariance, "
+                "gaussian, privunit or laplace.",
+            ))  # fmt: skip
+        if is_central and not draws and mechanism not in ("mean_covariance", "auto"):
+            found.append(StudyMistake(
+                "privacy.mechanism", "'mean_covariance' or 'auto', since trust_model = 'central'",
+                f"{mechanism!r}",
+                "Rows need nobody's trust: set trust_model = 'local' to release them.",
             ))  # fmt: skip
         return found
 

@@ -24,8 +24,10 @@ _LONGEST_CATEGORY = 200
 class ReferenceSettings(Section):
     """Where centre and spread of every column come from."""
 
-    scaling: Literal["public_reference", "private_statistics"] = "public_reference"
+    scaling: Literal["public_reference", "dp_quantiles", "private_statistics"] = "public_reference"
     name: str | None = None
+    epsilon: PositiveFloat | None = None
+    delta: Delta | None = None
     acknowledge_no_guarantee: bool = False
 
     def mistakes(self) -> list[StudyMistake]:
@@ -36,14 +38,47 @@ class ReferenceSettings(Section):
         list of StudyMistake
             Empty where the section is consistent.
         """
+        found = []
+        draws = self.scaling == "dp_quantiles"
+        if draws and self.epsilon is None:
+            found.append(StudyMistake(
+                "reference.epsilon", "a positive number, since scaling = 'dp_quantiles'",
+                "nothing",
+                "Say what the scaling constants may spend; it is charged on top of the rest.",
+            ))  # fmt: skip
+        if not draws and (self.epsilon is not None or self.delta is not None):
+            found.append(StudyMistake(
+                "reference.epsilon", f"nothing, since scaling = {self.scaling!r}",
+                "a budget for scaling constants",
+                "Set scaling = 'dp_quantiles', or leave reference.epsilon and delta out.",
+            ))  # fmt: skip
         if self.scaling == "private_statistics" and not self.acknowledge_no_guarantee:
-            return [StudyMistake(
+            found.append(StudyMistake(
                 "reference.acknowledge_no_guarantee", "true, since scaling = 'private_statistics'",
                 "false",
                 "Scaling with the cohort's own median and spread voids the end-to-end "
                 "guarantee. Use scaling = 'public_reference', or acknowledge it.",
-            )]  # fmt: skip
-        return []
+            ))  # fmt: skip
+        return found
+
+    def delta_beside(self, delta_rows: float, largest: float) -> float:
+        """Give the delta that scaling constants may spend.
+
+        Parameters
+        ----------
+        delta_rows : float
+            What rows or moments spend.
+        largest : float
+            What all of it may come to without a justification.
+
+        Returns
+        -------
+        float
+            As set, else as much as the rows within that limit; 0 beside a pure guarantee.
+        """
+        if self.delta is not None:
+            return self.delta
+        return min(delta_rows, max(0.0, (largest - delta_rows) * (1 - 1e-9)))
 
 
 class BudgetSettings(Section):
@@ -51,6 +86,22 @@ class BudgetSettings(Section):
 
     epsilon: PositiveFloat
     delta: Delta
+
+
+def largest_delta(n_patients: int) -> float:
+    """Give the largest delta that needs no justification.
+
+    Parameters
+    ----------
+    n_patients : int
+        Roster size.
+
+    Returns
+    -------
+    float
+        min(1/n², 1e-5).
+    """
+    return min(1.0 / max(n_patients, 1) ** 2, 1e-5)
 
 
 class PrivacySettings(Section):
@@ -75,13 +126,15 @@ class PrivacySettings(Section):
     study: Text | None = None
     budget: BudgetSettings | None = None
 
-    def delta_for(self, n_patients: int) -> float:
-        """Give the delta that a release may spend.
+    def delta_for(self, n_patients: int, share: float = 1.0) -> float:
+        """Give the delta that rows or moments may spend.
 
         Parameters
         ----------
         n_patients : int
             Roster size.
+        share : float
+            Part of the largest delta that is theirs where the study sets none.
 
         Returns
         -------
@@ -91,8 +144,11 @@ class PrivacySettings(Section):
         """
         if self.delta is not None:
             return self.delta
-        pure = self.trust_model == "local" and self.mechanism in _PURE
-        return 0.0 if pure else min(1.0 / max(n_patients, 1) ** 2, 1e-5)
+        return 0.0 if self._is_pure else share * largest_delta(n_patients)
+
+    @property
+    def _is_pure(self) -> bool:
+        return self.trust_model != "shuffled" and self.mechanism in _PURE
 
     def mistakes(self) -> list[StudyMistake]:
         """List violated rules that involve more than one field.
@@ -131,8 +187,7 @@ class PrivacySettings(Section):
                 "Leave delta out, or use mechanism = 'privunit' in the local model for pure "
                 "epsilon.",
             )]  # fmt: skip
-        pure = self.trust_model == "local" and self.mechanism in _PURE
-        if pure and self.delta not in (None, 0):
+        if self._is_pure and self.delta not in (None, 0):
             return [StudyMistake(
                 "privacy.delta", f"0 for {self.mechanism}", "more than 0",
                 "Leave delta out: this mechanism's claim is pure epsilon.",
@@ -142,12 +197,6 @@ class PrivacySettings(Section):
     def _central_mistakes(self) -> list[StudyMistake]:
         is_moments, is_central = self.mechanism == "mean_covariance", self.trust_model == "central"
         found = []
-        if is_central and not (is_moments or self.mechanism == "auto"):
-            found.append(StudyMistake(
-                "privacy.mechanism", "'mean_covariance' or 'auto', since trust_model = 'central'",
-                f"{self.mechanism!r}",
-                "Rows need nobody's trust: set trust_model = 'local' to release them.",
-            ))  # fmt: skip
         if is_moments and not is_central:
             found.append(StudyMistake(
                 "privacy.trust_model", "'central' for mean_covariance", f"{self.trust_model!r}",

@@ -74,14 +74,14 @@ def measure(rounds: Sequence[Seen]) -> Performance:
     specificity = proportion_figure(_over(counted, "specificity"), n_negative)
     return Performance(
         auc=auc_figure(np.array([seen.ranking.auc for seen in rounds]), n_positive, n_negative),
-        accuracy=proportion_figure(_over(counted, "accuracy"), n_positive + n_negative),
-        balanced_accuracy=_balanced(counted),
+        accuracy=accuracy_over(counted),
+        balanced_accuracy=balanced_accuracy_over(counted),
         recall=recall,
         specificity=specificity,
-        f1=_f1(counted),
+        f1=f1_over(counted),
         precision=_precision(counted),
-        peeked_balanced_accuracy=_balanced(peeked),
-        peeked_f1=_f1(peeked),
+        peeked_balanced_accuracy=balanced_accuracy_over(peeked),
+        peeked_f1=f1_over(peeked),
         calibration=calibrate(rounds),
     )
 
@@ -128,18 +128,58 @@ def _peeked(seen: Seen) -> ConfusionMatrix:
     return confusion(seen.labels, seen.judged.probabilities >= threshold)
 
 
+def accuracy_over(counted: Sequence[ConfusionMatrix]) -> Figure:
+    """Sum accuracy up over rounds.
+
+    Parameters
+    ----------
+    counted : sequence of ConfusionMatrix
+        One entry a round, on the same patients; at least two.
+
+    Returns
+    -------
+    Figure
+        With its interval.
+    """
+    return proportion_figure(_over(counted, "accuracy"), counted[0].n_patients)
+
+
 def _over(counted: Sequence[ConfusionMatrix], name: str) -> FloatArray:
     return np.array([getattr(each, name) for each in counted], dtype=np.float64)
 
 
-def _balanced(counted: Sequence[ConfusionMatrix]) -> Figure:
+def balanced_accuracy_over(counted: Sequence[ConfusionMatrix]) -> Figure:
+    """Sum balanced accuracy up over rounds.
+
+    Parameters
+    ----------
+    counted : sequence of ConfusionMatrix
+        One entry a round, on the same patients; at least two.
+
+    Returns
+    -------
+    Figure
+        With its interval.
+    """
     first = counted[0]
     recall = proportion_figure(_over(counted, "recall"), first.n_positive)
     specificity = proportion_figure(_over(counted, "specificity"), first.n_negative)
     return balanced_figure(_over(counted, "balanced_accuracy"), recall, specificity)
 
 
-def _f1(counted: Sequence[ConfusionMatrix]) -> Figure:
+def f1_over(counted: Sequence[ConfusionMatrix]) -> Figure:
+    """Sum F1 scores up over rounds.
+
+    Parameters
+    ----------
+    counted : sequence of ConfusionMatrix
+        One entry a round, on the same patients; at least two.
+
+    Returns
+    -------
+    Figure
+        With its interval.
+    """
     relevant = float(np.mean([each.n_patients - each.true_negative for each in counted]))
     return f1_figure(_over(counted, "f1"), relevant)
 

@@ -80,7 +80,7 @@ def discriminant(estimate: CovarianceEstimate, row_norm: float) -> Judgement:
 
     def judge(rows: FloatArray) -> FloatArray:
         label = mean[-1] + (clip_each(rows, row_norm) - mean[:-1]) @ weights
-        return np.clip((1 + label / row_norm) / 2, _CERTAIN, 1 - _CERTAIN)
+        return np.asarray(np.clip((1 + label / row_norm) / 2, _CERTAIN, 1 - _CERTAIN))
 
     return judge
 
