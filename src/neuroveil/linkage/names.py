@@ -49,11 +49,13 @@ def fold_letters(text: str) -> str:
     >>> fold_letters("søren ångström-łuczak"), fold_letters("soeren aangstroem-luczak")
     ('soren angstrom-luczak', 'soren angstrom-luczak')
     """
-    bare = unicodedata.normalize("NFKD", text.translate(_TABLE))
-    bare = "".join(letter for letter in bare if not unicodedata.combining(letter))
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", text.translate(_TABLE))
+        text = "".join(letter for letter in text if not unicodedata.combining(letter))
+        text = unicodedata.normalize("NFC", text)
     for pair, letter in _DIGRAPHS:
-        bare = bare.replace(pair, letter)
-    return unicodedata.normalize("NFC", bare)
+        text = text.replace(pair, letter)
+    return text
 
 
 def canonical_name(value: object, role: str, *, ordered: bool = True) -> str:
