@@ -66,7 +66,8 @@ def _trends(table: ReproducedTable, ours: tuple[MechanismFigures, ...]) -> str:
                 axes.set_yscale("log")
         panels[2].set_xlabel("ε")
         panels[3].set_xlabel("ε")
-        legend_above(panels[0])
+        handles, labels = panels[0].get_legend_handles_labels()  # the same in all four
+        figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
         return inline(
             figure, "figure-7", "Figure 7: utility under the paper's Gaussian noise",
             f"Against ε on a log axis: {_described(ours, tuple(_PANELS))}.",

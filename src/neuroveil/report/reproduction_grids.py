@@ -9,6 +9,7 @@ from neuroveil.types.reproduction import (
     ClassifierFigures,
     Comparison,
     MechanismFigures,
+    ReproducedTable,
     Reproduction,
 )
 from neuroveil.types.utility import Estimate
@@ -69,17 +70,19 @@ def paper_grids(reproduction: Reproduction) -> tuple[Grid, ...]:
     tuple of Grid
         One a table of the paper.
     """
+    return tuple(_paper_grid(table) for table in reproduction.tables)
+
+
+def _paper_grid(table: ReproducedTable) -> Grid:
+    name = table.name.lower().replace(",", "").replace(" ", "-")
+    title = f"{table.name}: {table.title}"
+    rows = tuple(_comparison(comparison, table.name) for comparison in table.comparisons)
+    if not any(comparison.n_draws for comparison in table.comparisons):
+        short = tuple((*row[:4], row[-1]) for row in rows)
+        return Grid(name, title, ("row", "quantity", "paper", "theory", "verdict"), short,
+                    notes=table.notes)  # fmt: skip
     header = ("row", "quantity", "paper", "ours (95 % interval)", "band", "draws", "verdict")
-    return tuple(
-        Grid(
-            table.name.lower().replace(",", "").replace(" ", "-"),
-            f"{table.name}: {table.title}",
-            header,
-            tuple(_comparison(comparison, table.name) for comparison in table.comparisons),
-            notes=table.notes,
-        )
-        for table in reproduction.tables
-    )
+    return Grid(name, title, header, rows, notes=table.notes)
 
 
 def mechanism_grids(reproduction: Reproduction) -> tuple[Grid, ...]:

@@ -64,8 +64,8 @@ CONTENDERS: tuple[Contender, ...] = (
               uses_public_model=True),
     Contender("privunit_public", "public components + PrivUnit + Wiener", "privunit",
               uses_public_model=True),
-    Contender("privunit_shuffled", "the same, shuffled", "privunit", "shuffled",
-              "whoever shuffles", uses_public_model=True),
+    Contender("privunit_shuffled", "public components + PrivUnit + Wiener, shuffled", "privunit",
+              "shuffled", "whoever shuffles", uses_public_model=True),
     Contender("mean_covariance", "mean and covariance", MEAN_COVARIANCE, "central",
               "whoever holds all rows"),
 )  # fmt: skip
