@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal
 
 from neuroveil.errors import ChainError
@@ -248,7 +247,7 @@ class _Question:
     @property
     def model(self) -> PublicModel | None:
         """What public data say about these columns."""
-        return _model(self.scaling)
+        return public_model(self.scaling)
 
     def _noise(self, spec: MechanismSpec) -> tuple[float, float]:
         """Mean square error a coordinate, and correlation without a public covariance."""
@@ -267,8 +266,3 @@ class _Question:
             spec.epsilon, spec.delta, self.n_patients, example, self.codebook(example).largest
         ).design
         return replace(spec, epsilon=design.epsilon, delta=0.0)
-
-
-@lru_cache(maxsize=2)
-def _model(scaling: Scaling) -> PublicModel | None:
-    return public_model(scaling)

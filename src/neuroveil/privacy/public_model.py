@@ -10,7 +10,7 @@ release is less useful; privacy rests on none of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -212,6 +212,7 @@ class PublicModel:
         return rows, np.square(rows).sum(axis=1)
 
 
+@lru_cache(maxsize=2)  # the same constants are asked about many times, one study at a time
 def public_model(scaling: Scaling) -> PublicModel | None:
     """Give the public model of a study's columns, where there is one.
 
