@@ -6,6 +6,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("init", "Write a commented study file to start from."),
     "check": ("check", "Say what would be used and what is wrong; writes nothing."),
     "extract": ("extract", "Recordings to the private feature table; goes on where it stopped."),
+    "plan": ("plan", "What each way of sharing would leave; reads no signal, spends nothing."),
     "release": ("release", "Spend budget and write a protected table with its certificate."),
     "verify": ("verify", "Re-derive a certificate or a claim, and check a release's files."),
     "report": ("report", "One HTML page about a release; internal or public."),

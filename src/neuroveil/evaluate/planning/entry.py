@@ -123,10 +123,12 @@ def _needs(
 ) -> tuple[Need, ...]:
     if target is None:
         return ()
+    # Of each mechanism the strongest form, which is the last one listed.
+    strongest = {(option.mechanism, option.trust_model): option for option in options}
     found = []
-    for option in options:
+    for option in strongest.values():
         found.append(need_of(option, question, target, max(question.epsilons)))
-        progress(len(found), len(options), "searching what is needed")
+        progress(len(found), len(strongest), "searching what is needed")
     return tuple(found)
 
 

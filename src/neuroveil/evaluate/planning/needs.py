@@ -16,7 +16,7 @@ EPSILON_TRIED = (0.05, 100.0)
 N_TRIED = (2, 100_000)
 
 _TWO_DIGITS_UP = Context(prec=2, rounding=ROUND_CEILING)
-_WIDTH = 0.02
+_WIDTH = 0.05
 """Ratio, less 1, of the numbers between which the searches end."""
 
 

@@ -1,0 +1,171 @@
+"""``neuroveil plan``: what each way of sharing would leave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neuroveil.cli.arguments import load
+from neuroveil.cli.face import Face, common_options
+
+if TYPE_CHECKING:
+    from neuroveil.evaluate.planning import PlanQuestion
+    from neuroveil.pipeline.planning import Size
+    from neuroveil.study import Study
+    from neuroveil.types.planning import Plan
+
+_BARE = ("channels", "features", "columns", "reference", "decay")
+
+
+@click.command()
+@click.argument("study", type=click.Path(path_type=Path), required=False)
+@click.option("--patients", type=click.IntRange(min=1), help="Number of patients.")
+@click.option("--channels", help="How many, or names with commas.  [default: 19]")
+@click.option("--features", help="How many, or names with commas.  [default: 10]")
+@click.option("--columns", type=click.IntRange(min=1), help="Columns that nothing is known about.")
+@click.option("--reference", help="Public reference: name or file.  [default: the built-in one]")
+@click.option("--decay", type=float, metavar="A", help="Assume a public spectrum j^-A instead.")
+@click.option("--epsilon", type=float, multiple=True, help="May be given several times.")
+@click.option("--delta", type=float, help="[default: the study's, or min(1/n^2, 1e-5)]")
+@click.option("--clip-norm", type=float, help="[default: the study's, or 2]")
+@click.option("--trust-model", type=click.Choice(["local", "shuffled", "central"]),
+              help="How much trust there is.  [default: the study's, or central]")  # fmt: skip
+@click.option("--effect-size", type=float, default=0.8, show_default=True,
+              help="Difference of two groups in standard deviations.")  # fmt: skip
+@click.option("--prior", type=float, default=0.5, show_default=True,
+              help="An attacker's belief before the release.")  # fmt: skip
+@click.option("--target", type=float, metavar="R",
+              help="Also search the epsilon and the n that a correlation R needs.")  # fmt: skip
+@click.option("--compare", multiple=True, metavar="CxF",
+              help="Also price C channels x F features; may be given several times.")  # fmt: skip
+@click.option("--no-drops", is_flag=True, help="Do not try leaving out channels and features.")
+@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.svg",
+              help="Also draw correlation over epsilon.")  # fmt: skip
+@common_options
+def command(face: Face, study: Path | None, **options: Any) -> int:
+    """Say what each way of sharing would leave, before any private value is touched.
+
+    For STUDY (default: study.toml here), or for bare numbers: neuroveil plan --patients 17
+    --channels 33 --features 11 --epsilon 1. No signal is read, no budget is spent, and the
+    answer may be published.
+    """
+    from neuroveil.cli.planning import plan_text
+    from neuroveil.evaluate.planning import plan_release
+    from neuroveil.evaluate.planning.entry import PlanWishes
+
+    settings = _study(study, options)
+    question, size = _question(settings, options)
+    wishes = PlanWishes(
+        options["target"], not options["no_drops"], _sizes(options["compare"]), size
+    )
+    with face.progress() as progress:
+        plan = plan_release(question, wishes, progress)
+    document: dict[str, Any] = {}
+    if settings is not None:
+        plan, document = _for_study(settings, question, plan, options)
+    document = {**plan.to_json(), **document}
+    if options["figure"] is not None:
+        document["figure"] = str(_draw(plan, options["figure"]))
+    face.result(document, plan_text(plan, document.get("ledger"), full=face.verbose))
+    return 0
+
+
+def _study(study: Path | None, options: dict[str, Any]) -> Study | None:
+    """Load the study; none where bare numbers are given."""
+    given = [f"--{name}" for name in _BARE if options[name] is not None]
+    if study is None and (given or options["patients"] is not None):
+        if options["patients"] is None:
+            raise click.UsageError(f"{given[0]} needs --patients: without a study there is no n.")
+        return None
+    if given:
+        raise click.UsageError(f"{', '.join(given)} cannot be combined with a study.")
+    overrides = {
+        "privacy.delta": options["delta"],
+        "privacy.clip_norm": options["clip_norm"],
+        "privacy.epsilon": options["epsilon"][0] if options["epsilon"] else None,
+    }
+    return load(study or Path("study.toml"), None, overrides)
+
+
+def _question(settings: Study | None, options: dict[str, Any]) -> tuple[PlanQuestion, str]:
+    from neuroveil.pipeline.planning import study_question
+
+    if settings is None:
+        question, label = _bare_question(options)
+    else:
+        question = study_question(settings, options["epsilon"], options["patients"])
+        label = "this study"
+    changed = {"effect_size": options["effect_size"], "prior": options["prior"]}
+    if options["trust_model"] is not None:
+        changed["trust_model"] = options["trust_model"]
+    return replace(question, **changed), label
+
+
+def _bare_question(options: dict[str, Any]) -> tuple[PlanQuestion, str]:
+    from neuroveil.evaluate.planning import PlanQuestion
+    from neuroveil.pipeline.planning import (
+        PLANNED_EPSILONS,
+        default_delta,
+        public_scaling,
+    )
+
+    size = _size(options)
+    n_patients, delta, norm = options["patients"], options["delta"], options["clip_norm"]
+    return PlanQuestion(
+        scaling=public_scaling(size, options["reference"], options["decay"]),
+        n_patients=n_patients,
+        epsilons=options["epsilon"] or PLANNED_EPSILONS,
+        delta=default_delta(n_patients) if delta is None else delta,
+        clip_norm=2.0 if norm is None else norm,
+        trust_model="central",
+    ), size.label
+
+
+def _size(options: dict[str, Any]) -> Size:
+    from neuroveil.pipeline.planning import Size
+
+    named = {
+        name: _names_or_number(options[name])
+        for name in ("channels", "features")
+        if options[name] is not None
+    }
+    return Size(columns=options["columns"], **named)
+
+
+def _names_or_number(text: str) -> tuple[str, ...] | int:
+    if text.strip().isdigit():
+        return int(text)
+    return tuple(name.strip() for name in text.split(","))
+
+
+def _sizes(texts: tuple[str, ...]) -> dict[str, int]:
+    sizes = {}
+    for text in texts:
+        channels, x, features = text.lower().replace(" ", "").partition("x")
+        if not (x and channels.isdigit() and features.isdigit() and int(channels) * int(features)):
+            raise click.UsageError("--compare takes channels x features, such as 64x11.")
+        sizes[f"{int(channels)} x {int(features)}"] = int(channels) * int(features)
+    return sizes
+
+
+def _for_study(
+    settings: Study, question: PlanQuestion, plan: Plan, options: dict[str, Any]
+) -> tuple[Plan, dict[str, Any]]:
+    """Add what only a study has: caveats about its people, and its ledger."""
+    from neuroveil.pipeline.planning import left_in_ledger, study_caveats
+
+    plan = replace(plan, notes=(*study_caveats(settings), *plan.notes))
+    if options["patients"] is not None:
+        return plan, {"ledger": None}
+    left = left_in_ledger(settings, question)
+    return plan, {"ledger": None if left is None else {"epsilon": left[0], "delta": left[1]}}
+
+
+def _draw(plan: Plan, file: Path) -> Path:
+    from neuroveil.report.planning import plan_figure
+
+    file.write_text(plan_figure(plan) + "\n", encoding="utf-8")
+    return file
