@@ -28,9 +28,13 @@ _KINDS: dict[str, ChannelKind | None] = {
     "eeg": "eeg", "eog": "eog", "ecg": "ecg", "emg": "emg", "stim": "trigger", "misc": None,
 }  # fmt: skip
 
-_BREAKS = ("new segment", "boundary", "bad boundary", "edge boundary", "bad_acq_skip", "32766")
+_BREAKS = ("new segment", "boundary", "bad boundary", "edge boundary", "bad_acq_skip", "32766",
+           "amplifier disconnected", "amplifier reconnected", "bad_disconnection")  # fmt: skip
 """How annotations of recorders and of mne begin that mark an interruption; 32766 (0x7FFE) is
 the start of a new segment in the event table of GDF."""
+
+_SKIPS = ("bad_acq_skip", "bad_disconnection")
+"""How annotations begin that mark a stretch without a signal."""
 
 
 def open_fif(path: Path, options: ReadOptions) -> FileContents:
@@ -208,7 +212,7 @@ def _skips(raw: Any) -> list[tuple[int, int]]:
     """Stretches that were never recorded and that mne fills with zeros."""
     sfreq, skips = float(raw.info["sfreq"]), []
     for mark in raw.annotations:
-        if str(mark["description"]).lower().startswith("bad_acq_skip"):
+        if str(mark["description"]).lower().startswith(_SKIPS):
             first = _sample(mark["onset"] - raw.first_time, sfreq)
             skips.append((first, first + _sample(mark["duration"], sfreq)))
     return skips

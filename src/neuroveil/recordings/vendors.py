@@ -6,9 +6,13 @@ the file is described as it is, or refused.
 
 from __future__ import annotations
 
+import math
+import re
 import struct
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -126,10 +130,29 @@ def open_ant(path: Path, options: ReadOptions) -> FileContents:
     Returns
     -------
     FileContents
-        Channels and signal.
+        Channels and signal. A channel with another reference than most has it in its name,
+        since it may be a bipolar one.
     """
     del options
-    return contents_from_raw(lambda mne: mne.io.read_raw_ant(path, verbose="CRITICAL"), "ANT Neuro")
+    _, read_info = import_module("antio"), import_module("antio.parser").read_info
+
+    def change(raw: Any, channels: Channels) -> Channels:
+        from mne.io.ant.ant import _UNITS as SCALED
+
+        cnt = import_module("antio").read_cnt(path)
+        _, units, references, _, _ = read_info(cnt, encoding="latin-1")
+        usual = Counter(references).most_common(1)[0][0]
+        return tuple(
+            replace(
+                channel, unit="V" if unit in SCALED else unit or None,
+                label=channel.label if reference == usual else f"{channel.label}-{reference}",
+            )
+            for channel, unit, reference in zip(channels, units, references, strict=True)
+        )  # fmt: skip
+
+    return contents_from_raw(
+        lambda mne: mne.io.read_raw_ant(path, verbose="CRITICAL"), "ANT Neuro", change=change
+    )
 
 
 def open_curry(path: Path, options: ReadOptions) -> FileContents:
@@ -140,15 +163,55 @@ def open_curry(path: Path, options: ReadOptions) -> FileContents:
     path : Path
         The ``.cdt`` or ``.dat`` file.
     options : ReadOptions
-        Not needed; here for the common signature of readers.
+        For the role in errors.
 
     Returns
     -------
     FileContents
         Channels and signal.
+
+    Raises
+    ------
+    RecordingError
+        If it holds epochs, whose borders would be lost, or states two sampling rates.
     """
-    del options
-    return contents_from_raw(lambda mne: mne.io.read_raw_curry(path, verbose="CRITICAL"), "Curry")
+    stated = _curry_numbers(path)
+    if stated.get("NumTrials", 1.0) > 1:
+        raise options.refusal(
+            "a continuous Curry recording", "one that was cut into epochs",
+            "Export the continuous recording, or as EDF+.", code="epochs",
+        )  # fmt: skip
+    interval, sfreq = stated.get("SampleTimeUsec", 0.0), stated.get("SampleFreqHz", 0.0)
+    if interval and sfreq and not math.isclose(1e6 / interval, sfreq, rel_tol=1e-4):
+        raise options.refusal(
+            "one sampling rate", "an interval and a rate that contradict each other",
+            "Export the recording again, or as EDF+.", code="damaged",
+        )  # fmt: skip
+
+    import_module("curryreader")
+
+    def change(raw: Any, channels: Channels) -> Channels:
+        # mne scales uV, and takes every other unit for volts.
+        units = raw._orig_units
+        return tuple(
+            c if units.get(c.label) in ("µV", "uV") else replace(c, unit=units.get(c.label))
+            for c in channels
+        )
+
+    return contents_from_raw(
+        lambda mne: mne.io.read_raw_curry(path, verbose="CRITICAL"), "Curry", change=change
+    )
+
+
+def _curry_numbers(path: Path) -> dict[str, float]:
+    """Read the numbers that the file of parameters states, by their names."""
+    numbers: dict[str, float] = {}
+    for part in parts_of(path)[1:]:
+        if part.suffix.lower() in (".dpa", ".dpo", ".dap"):
+            text = part.read_text(encoding="latin-1")
+            for name, value in re.findall(r"^\s*(\w+)\s*=\s*([0-9.]+)\s*$", text, re.MULTILINE):
+                numbers.setdefault(name, float(value))
+    return numbers
 
 
 def open_nicolet(path: Path, options: ReadOptions) -> FileContents:
@@ -199,6 +262,8 @@ def open_egi(path: Path, options: ReadOptions) -> FileContents:
     FileContents
         Channels and signal.
     """
+    if path.is_dir():
+        import_module("mffpy")  # which mne needs for folders
 
     def change(raw: Any, channels: Channels) -> Channels:
         # Range and bits give microvolts a step (EGI's description of the simple binary

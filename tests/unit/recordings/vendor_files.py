@@ -6,8 +6,10 @@ gives the path, and puts :data:`CANARY` wherever a patient's name could stand.
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +207,96 @@ def write_brainvision(
     return folder / names[0]
 
 
+def write_curry(
+    folder: Path, values: np.ndarray, *, unit: str = "uV", trials: int = 1, ending: str = ".dpa"
+) -> Path:
+    """Curry 8 samples in single precision, with the file of parameters and labels."""
+    n, n_times = values.shape
+
+    def section(name: str, lines: Sequence[str]) -> str:
+        body = "\n".join(lines)
+        return f"{name} START\n{name} END\n\n{name} START_LIST\n{body}\n{name} END_LIST\n\n"
+
+    (folder / f"a.cdt{ending}").write_text(
+        f"DATA_PARAMETERS START\n FileVersion = 804\n NumSamples = {n_times // trials}\n"
+        f" NumChannels = {n}\n NumTrials = {trials}\n SampleFreqHz = {SFREQ}\n"
+        f" TriggerOffsetUsec = 0\n SampleTimeUsec = {1e6 / SFREQ:g}\n"
+        " DataFormat = FLOAT\n DataSampOrder = SAMP\n DataByteOrder = INTEL\n"
+        " StartYear = 2020\n StartMonth = 1\n StartDay = 1\n StartHour = 0\n StartMin = 0\n"
+        f" StartSec = 0\n StartMillisec = 0\n AmplifierInfo = {CANARY}\nDATA_PARAMETERS END\n\n"
+        f"DEVICE_PARAMETERS START\n DataUnit = {unit}\n NumChanThisGroup = {n}\n"
+        "DEVICE_PARAMETERS END\n\n"
+        + section("LABELS", NAMES[:n])
+        + section("SENSORS", [f"{i}.0\t50.0\t80.0" for i in range(n)])
+        + (section("EPOCH_LABELS", [f"e{i}" for i in range(trials)]) if trials > 1 else "")
+        + (section("EPOCH_INFORMATION", ["1 1 1 1 1 0 0"] * trials) if trials > 1 else "")
+    )
+    (folder / "a.cdt").write_bytes(np.ascontiguousarray(values.T, "<f4").tobytes())
+    return folder / "a.cdt"
+
+
+def write_mff(folder: Path, values: np.ndarray, epochs: Sequence[tuple[int, int]] = ()) -> Path:
+    """EGI folder, version 3; ``epochs`` are first and last sample on the recorder's clock."""
+    n, n_times = values.shape
+    target = folder / "a.mff"
+    target.mkdir()
+    sensors = "".join(
+        f"<sensor><name/><number>{i + 1}</number><type>0</type></sensor>" for i in range(n)
+    )
+    listed, block = "", 1
+    for first, last in epochs or [(0, n_times)]:
+        times = [1_000_000 * sample // SFREQ for sample in (first, last)]
+        listed += (
+            f"<epoch><beginTime>{times[0]}</beginTime><endTime>{times[1]}</endTime>"
+            f"<firstBlock>{block}</firstBlock><lastBlock>{block}</lastBlock></epoch>"
+        )
+        block += 1
+    for name, kind, namespace, content in (
+        ("info", "fileInfo", "info_mff", "<mffVersion>3</mffVersion>"
+         "<recordTime>2020-01-01T00:00:00.000000+00:00</recordTime>"),
+        ("info1", "dataInfo", "info_n_mff", "<generalInformation><fileDataType><EEG/>"
+         "</fileDataType></generalInformation><filters/><calibrations/>"),
+        ("epochs", "epochs", "epochs_mff", listed),
+        ("sensorLayout", "sensorLayout", "sensorLayout_mff",
+         f"<name>net</name><sensors>{sensors}</sensors>"),
+        ("subject", "patient", "subject_mff", f"<fields><field><name>{CANARY}</name></field>"
+         "</fields>"),
+    ):  # fmt: skip
+        (target / f"{name}.xml").write_text(
+            f'<?xml version="1.0" encoding="UTF-8"?>\n<{kind} xmlns="http://www.egi.com/'
+            f'{namespace}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">{content}</{kind}>'
+        )
+    data, start = b"", 0
+    for first, last in epochs or [(0, n_times)]:
+        samples = values[:, start : start + last - first].astype("<f4")
+        start += last - first
+        offsets = [4 * samples.shape[1] * i for i in range(n)]
+        head = (1, 4 * (5 + 2 * n), samples.nbytes, n, *offsets, *[SFREQ << 8 | 32] * n, 0)
+        data += struct.pack(f"<{len(head)}i", *head) + samples.tobytes()
+    (target / "signal1.bin").write_bytes(data)
+    return target
+
+
+def write_ant(folder: Path, values: np.ndarray) -> Path:
+    """ANT Neuro file, written by the maker's own library, which antio brings along."""
+    library = next(Path(str(import_module("antio.libeep").__file__)).parent.glob("libEep.*"))
+    eep = ctypes.CDLL(str(library))
+    eep.libeep_init()
+    channels, info = eep.libeep_create_channel_info(), eep.libeep_create_recinfo()
+    eep.libeep_set_patient_name(info, CANARY.encode())
+    for name in NAMES[: len(values)]:
+        eep.libeep_add_channel(channels, name.encode(), b"ref", b"uV")
+    path = folder / "a.cnt"
+    file = eep.libeep_write_cnt(str(path).encode(), SFREQ, channels, 0)
+    eep.libeep_add_recording_info(file, info)
+    samples = np.ascontiguousarray(values.T, np.float32)
+    eep.libeep_add_samples(
+        file, samples.ctypes.data_as(ctypes.POINTER(ctypes.c_float)), len(samples)
+    )
+    eep.libeep_close(file)
+    return path
+
+
 def micromed_step() -> float:
     """Microvolts a step that the writer's whole physical numbers give."""
     return round(65536 * STEP) / 65536
@@ -274,4 +366,5 @@ WRITERS: dict[str, Callable[..., Path]] = {
     "gdf": write_gdf, "neuroscan": write_neuroscan, "persyst": write_persyst,
     "micromed": write_micromed, "egi": write_egi, "nicolet": write_nicolet,
     "nihon_kohden": write_nihon_kohden, "brainvision": write_brainvision,
+    "curry": write_curry, "ant": write_ant,
 }  # fmt: skip
