@@ -159,8 +159,13 @@ class _Trials:
         self._pieces = 0
         self._done = 0
         self._pilot = min(settings.n_trials, max(_SMALLEST_RUN, settings.n_trials // 20))
-        n_pairs = len(settings.pairs or canary_pairs(subject.facts))
-        self._planned = 6 * settings.n_trials + 4 * n_pairs * self._pilot
+        pairs = settings.pairs or canary_pairs(subject.facts)
+        learned = [pair for pair in pairs if known_score(subject.facts, pair) is None]
+        self._planned = (
+            6 * settings.n_trials
+            + 2 * self._pilot * (len(pairs) if len(pairs) > 1 else 0)
+            + 2 * sum(self._learning(pair) for pair in learned)
+        )
 
     def best_pair(self, pairs: tuple[CanaryPair, ...]) -> tuple[CanaryPair, Score]:
         """Choose the pair that a pilot tells apart best, and how it is scored."""
@@ -187,8 +192,12 @@ class _Trials:
         score = known_score(self._subject.facts, pair)
         if score is not None:
             return score
-        count = max(_SMALLEST_RUN, min(10 * self._pilot, _VALUES_FOR_LEARNING // pair.first.size))
+        count = self._learning(pair)
         return learned_score(self._run(pair.first, count), self._run(pair.second, count), pair)
+
+    def _learning(self, pair: CanaryPair) -> int:
+        """Releases of each table to learn from, as many as fit into memory."""
+        return max(_SMALLEST_RUN, min(10 * self._pilot, _VALUES_FOR_LEARNING // pair.first.size))
 
     def _promise(self, pair: CanaryPair, score: Score) -> tuple[float, float]:
         first = self.scores(pair.first, self._pilot, score)

@@ -17,7 +17,7 @@ from neuroveil.types.recording import FloatArray
 LEVEL = 0.95
 """Confidence of a bound or of a two-sided interval, unless another is asked for."""
 
-_THRESHOLDS = 4001
+_THRESHOLDS = 1001
 
 
 def clopper_pearson(hits: FloatArray, n_trials: int, level: float) -> tuple[FloatArray, FloatArray]:
