@@ -21,6 +21,9 @@ succeeds beyond chance. ``no_attack_succeeded``: nothing was found, and the resu
 would have been. ``not_testable``: this run could not have seen even a large effect.
 """
 
+YARDSTICKS: tuple[str, ...] = ("unprotected", "paper")
+"""Targets that are attacked to have something to compare with; nobody is about to share them."""
+
 _SEVEREST_FIRST: tuple[Verdict, ...] = ("violated", "weak", "no_attack_succeeded", "not_testable")
 
 
@@ -213,7 +216,8 @@ def overall_verdict(results: tuple[AttackResult, ...]) -> Verdict:
     """Sum up several attacks: the severest verdict counts.
 
     One attack that was not testable does not hide another that found nothing: the sum is
-    ``not_testable`` only where all of them were.
+    ``not_testable`` only where all of them were. Results on :data:`YARDSTICKS` do not count
+    beside others.
 
     Parameters
     ----------
@@ -230,7 +234,8 @@ def overall_verdict(results: tuple[AttackResult, ...]) -> Verdict:
     ChainError
         If there is no result.
     """
-    found = {result.verdict for result in results}
+    judged = [result for result in results if result.target not in YARDSTICKS] or results
+    found = {result.verdict for result in judged}
     for verdict in _SEVEREST_FIRST:
         if verdict in found:
             return verdict

@@ -1,0 +1,380 @@
+"""Linkage: whose row is it, for somebody who holds recordings of the same people.
+
+Every released row is compared with the raw rows of another session, or, for the strongest
+attacker, with the very rows that were released. The score is the likelihood given the public
+mechanism, as if the other session's row were the one that was released.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from neuroveil.audit.mechanism.estimators import LEVEL, clopper_pearson
+from neuroveil.audit.table.channels import AdditiveChannel
+from neuroveil.audit.table.frame import FEWEST_PATIENTS, AuditFrame, Effort, Progress, Target
+from neuroveil.audit.table.ranks import OpenSet, Standing, assign, open_set, standing
+from neuroveil.audit.table.rates import POWER_FACTOR, interval
+from neuroveil.audit.table.yardstick import gaussian_rank_one
+from neuroveil.errors import RecordingError
+from neuroveil.privacy.bounds import IntArray
+from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure, Verdict
+from neuroveil.types.recording import FloatArray
+
+MARGIN = 0.05
+"""A hit rate within this of chance is not called a success."""
+
+_LARGE_EFFECT = 0.5
+_FALSE_POSITIVES = (0.1, 0.01)
+_MOST_POINTS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """What came of linking fresh draws of a table; every draw has all patients.
+
+    Parameters
+    ----------
+    patients : ndarray of int64, shape (n_links,)
+        Patient behind each released row that has a mate among the candidates.
+    standing : Standing
+        Where the mate stands, shape (n_links,).
+    control : Standing
+        Where somebody stands who was named at random, shape (n_links,).
+    assigned : ndarray of float64, shape (n_links,)
+        1 where the best assignment found the mate.
+    open : OpenSet
+        With half of the candidates left out, for all released rows.
+    open_patients : ndarray of int64, shape (n_released,)
+        Patient behind each of these rows.
+    n_patients, n_candidates : int
+        People behind released rows, and in the reference.
+    """
+
+    patients: IntArray
+    standing: Standing
+    control: Standing
+    assigned: FloatArray
+    open: OpenSet
+    open_patients: IntArray
+    n_patients: int
+    n_candidates: int
+
+    @property
+    def chance(self) -> float:
+        """Hit rate of guessing."""
+        return 1 / self.n_candidates
+
+    @cached_property
+    def people(self) -> IntArray:
+        """Patients who have a mate, shape (n_mated,)."""
+        return np.unique(self.patients)
+
+    def by_patient(self, hits: FloatArray) -> FloatArray:
+        """Average hits over the draws of each patient.
+
+        Parameters
+        ----------
+        hits : ndarray of float64, shape (n_links,)
+            Chance of a hit for each link.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_mated,)
+            Hit rate by patient.
+        """
+        totals = np.bincount(self.patients, hits, self.n_patients)
+        counts = np.bincount(self.patients, minlength=self.n_patients)
+        return np.asarray(totals[self.people] / counts[self.people])
+
+
+def attack_linkage(
+    frame: AuditFrame, target: Target, effort: Effort, progress: Progress | None = None
+) -> AttackResult:
+    """Attack a target by linking its rows to another session.
+
+    Parameters
+    ----------
+    frame : AuditFrame
+        The table, and the other session where there is one.
+    target : Target
+        What is attacked; it must release rows.
+    effort : Effort
+        How long it may take.
+    progress : callable, optional
+        Called with (done, total).
+
+    Returns
+    -------
+    AttackResult
+        Internal.
+
+    Raises
+    ------
+    RecordingError
+        If no patient of the table is in the other session.
+    """
+    links = link(frame, target, effort, progress)
+    generator = effort.generator("linkage, bootstrap")
+    n_mated = links.people.size
+    tables = generator.integers(0, n_mated, size=(effort.n_bootstraps, n_mated))
+    rank_one = _rate(links, tables, "rank_1", "Right at the first guess", links.standing.within(1))
+    figures = [
+        _with_theory(rank_one, target, links),
+        _rate(links, tables, "rank_5", "Right among the first five", links.standing.within(5)),
+        _rate(links, tables, "assignment", "Right in the best assignment", links.assigned),
+        *_open_figures(links, generator, effort.n_bootstraps),
+        *_of_the_release(frame, target),
+    ]
+    verdict = _verdict(links, rank_one)
+    return AttackResult(
+        attack="linkage",
+        title="Linkage",
+        question="Can released rows be matched to people whose recordings somebody holds?",
+        target=target.name,
+        verdict=verdict,
+        sentence=_sentence(frame, target, links, rank_one),
+        figures=tuple(figures),
+        curves=(_cmc(links, tables), _open_curve(links)),
+        limits=_limits(frame, links),
+        settings={
+            "mechanism": target.channel.name,
+            "n_links": int(links.patients.size),
+            "n_candidates": links.n_candidates,
+            "chance": links.chance,
+            "reference": "another session" if frame.reference is not None else "the same rows",
+            "margin": MARGIN,
+            "bootstrap_tables": effort.n_bootstraps,
+            "seed": effort.seed,
+        },
+    )
+
+
+def link(
+    frame: AuditFrame, target: Target, effort: Effort, progress: Progress | None = None
+) -> Links:
+    """Draw the table anew, many times, and link every row.
+
+    Parameters
+    ----------
+    frame : AuditFrame
+        The table, and the other session where there is one.
+    target : Target
+        What is attacked.
+    effort : Effort
+        How long it may take.
+    progress : callable, optional
+        Called with (done, total).
+
+    Returns
+    -------
+    Links
+        Over all draws.
+
+    Raises
+    ------
+    RecordingError
+        If no patient of the table is in the other session.
+    """
+    candidates, mates, n = target.reference_candidates, frame.mates, frame.n_patients
+    if not (mates >= 0).any():
+        raise RecordingError(
+            "reference", "at least one patient of the table", "none of them",
+            "Name a feature table of the same people, with the same roster keys.",
+        )  # fmt: skip
+    cells = n * max(target.row_channel.cells_a_row, candidates.n_rows * target.channel.dimension)
+    n_draws = effort.draws(-(-effort.n_links // n), cells)
+    source, choices = effort.source("linkage"), effort.generator("linkage")
+    draws = []
+    for done in range(1, n_draws + 1):
+        released = target.candidates.draw(np.arange(n), source)
+        scores = candidates.all(released) - target.row_channel.unknown(released)[:, None]
+        draws.append(_link_draw(scores, mates, choices))
+        if progress is not None:
+            progress(done, n_draws)
+    return _together(draws, mates, candidates.n_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Draw:
+    standing: Standing
+    control: Standing
+    assigned: FloatArray
+    open: OpenSet
+
+
+def _link_draw(scores: FloatArray, mates: IntArray, choices: np.random.Generator) -> _Draw:
+    n_candidates = scores.shape[1]
+    mated = np.flatnonzero(mates >= 0)
+    own = mates[mated]
+    named = choices.integers(0, n_candidates, size=own.size)
+    enrolled = np.zeros(n_candidates, dtype=np.bool_)
+    enrolled[choices.permutation(n_candidates)[: max(1, n_candidates // 2)]] = True
+    return _Draw(
+        standing(scores[mated], own),
+        standing(scores[mated], named),
+        (assign(scores, choices)[mated] == own).astype(np.float64),
+        open_set(scores, mates, enrolled),
+    )
+
+
+def _together(draws: list[_Draw], mates: IntArray, n_candidates: int) -> Links:
+    mated, n = np.flatnonzero(mates >= 0), mates.size
+
+    def joined(of: list[Standing]) -> Standing:
+        return Standing(
+            np.concatenate([each.better for each in of]),
+            np.concatenate([each.equal for each in of]),
+        )
+
+    return Links(
+        patients=np.tile(mated, len(draws)),
+        standing=joined([draw.standing for draw in draws]),
+        control=joined([draw.control for draw in draws]),
+        assigned=np.concatenate([draw.assigned for draw in draws]),
+        open=OpenSet(
+            np.concatenate([draw.open.best for draw in draws]),
+            np.concatenate([draw.open.is_right for draw in draws]),
+            np.concatenate([draw.open.is_enrolled for draw in draws]),
+        ),
+        open_patients=np.tile(np.arange(n), len(draws)),
+        n_patients=n,
+        n_candidates=n_candidates,
+    )
+
+
+def _rate(links: Links, tables: IntArray, name: str, label: str, hits: FloatArray) -> AuditFigure:
+    by_patient = links.by_patient(hits)
+    low, high = interval(by_patient[tables].mean(axis=1))
+    rank = 5 if name == "rank_5" else 1
+    control = links.by_patient(links.control.within(rank))
+    null = control[tables].mean(axis=1)
+    control_low, control_high = interval(null)
+    chance = min(1.0, rank * links.chance)
+    return AuditFigure(
+        name=name, label=label, value=float(by_patient.mean()), low=low, high=high, level=LEVEL,
+        n=links.people.size, control=float(control.mean()), control_low=control_low,
+        control_high=control_high,
+        smallest_detectable=min(1.0, chance + max(MARGIN, POWER_FACTOR * float(null.std()))),
+    )  # fmt: skip
+
+
+def _with_theory(figure: AuditFigure, target: Target, links: Links) -> AuditFigure:
+    """Print the yardstick beside the rate where the noise is Gaussian."""
+    from dataclasses import replace
+
+    channel = target.channel
+    if not isinstance(channel, AdditiveChannel) or not channel.is_gaussian:
+        return figure
+    mechanism = channel.mechanism
+    theory = gaussian_rank_one(mechanism.spec.clip_norm, mechanism.noise_scale, links.n_candidates)
+    return replace(figure, theory=theory)
+
+
+def _open_figures(
+    links: Links, generator: np.random.Generator, n_bootstraps: int
+) -> list[AuditFigure]:
+    n = links.n_patients
+    tables = generator.multinomial(n, np.full(n, 1 / n), size=min(n_bootstraps, 300))
+    figures = []
+    for allowed in _FALSE_POSITIVES:
+        value, realised = links.open.miss_rate(allowed, np.ones(links.open_patients.size))
+        if not np.isfinite(value):
+            continue
+        samples = np.array([
+            links.open.miss_rate(allowed, table[links.open_patients].astype(np.float64))[0]
+            for table in tables
+        ])  # fmt: skip
+        low, high = interval(samples[np.isfinite(samples)])
+        half = max(1, links.n_candidates // 2)
+        figures.append(AuditFigure(
+            name=f"fnir_at_fpir_{allowed:g}",
+            label=f"People missed where {100 * allowed:g} % of strangers are taken for somebody "
+            f"(really {100 * realised:.2g} %)",
+            value=value, low=low, high=high, level=LEVEL, n=n, control=1 - realised / half,
+        ))  # fmt: skip
+    return figures
+
+
+def _of_the_release(frame: AuditFrame, target: Target) -> list[AuditFigure]:
+    """Rank-1 on the released rows themselves, where the hospital has kept their order."""
+    if target.name != "release" or frame.order is None or frame.released is None:
+        return []
+    candidates = target.reference_candidates
+    scores = candidates.all(frame.released)
+    mates = frame.mates[frame.order]
+    mated = np.flatnonzero(mates >= 0)
+    hits = standing(scores[mated], mates[mated]).within(1)
+    low, high = clopper_pearson(np.array([hits.sum()]), mated.size, LEVEL)
+    return [AuditFigure(
+        "rank_1_of_the_release", "Right at the first guess, on the released rows themselves",
+        float(hits.mean()), float(low[0]), float(high[0]), LEVEL, mated.size,
+        control=1 / candidates.n_rows,
+    )]  # fmt: skip
+
+
+def _verdict(links: Links, rank_one: AuditFigure) -> Verdict:
+    assert rank_one.smallest_detectable is not None  # every rate has one
+    blind = rank_one.smallest_detectable > links.chance + _LARGE_EFFECT
+    if links.people.size < FEWEST_PATIENTS or blind:
+        return "not_testable"
+    return "weak" if rank_one.low > links.chance + MARGIN else "no_attack_succeeded"
+
+
+def _sentence(frame: AuditFrame, target: Target, links: Links, rank_one: AuditFigure) -> str:
+    held = (
+        "another recording of the same people"
+        if frame.reference is not None
+        else "the very rows behind the table"
+    )
+    return (
+        f"Somebody who holds {held} names the right one of {links.n_candidates} people for "
+        f"{100 * rank_one.value:.0f} of 100 rows of {target.label}, where guessing gives "
+        f"{100 * links.chance:.0f}."
+    )
+
+
+def _limits(frame: AuditFrame, links: Links) -> tuple[str, ...]:
+    limits = [
+        "The score takes the other session's row for the one that was released; an attacker who "
+        "models how people change between sessions may do better.",
+        f"A hit rate within {MARGIN:g} of chance is not called a success.",
+        f"The figures describe these {links.people.size} patients; with more candidates hit rates "
+        "fall.",
+    ]
+    if frame.reference is None:
+        limits[0] = (
+            "The attacker holds the very rows that were released, which is as strong as it gets; "
+            "with another session of the same people (--reference) rates are lower."
+        )
+    if links.people.size < FEWEST_PATIENTS:
+        limits.append(f"Fewer than {FEWEST_PATIENTS} patients show nothing about other patients.")
+    return tuple(limits)
+
+
+def _cmc(links: Links, tables: IntArray) -> AuditCurve:
+    ranks = np.unique(np.geomspace(1, links.n_candidates, _MOST_POINTS).round().astype(int))
+    rates = np.array([links.by_patient(links.standing.within(int(rank))) for rank in ranks])
+    samples = rates[:, tables].mean(axis=2)
+    low, high = np.percentile(samples, [2.5, 97.5], axis=1)
+    control = [float(links.by_patient(links.control.within(int(rank))).mean()) for rank in ranks]
+    return AuditCurve(
+        "cmc", "Right person among the likeliest (cumulative match curve)",
+        "candidates that are looked at", "share of rows",
+        tuple(float(rank) for rank in ranks), tuple(rates.mean(axis=1).tolist()),
+        tuple(low.tolist()), tuple(high.tolist()), tuple(control),
+    )  # fmt: skip
+
+
+def _open_curve(links: Links) -> AuditCurve:
+    axis = np.logspace(-2, 0, 21)
+    every = np.ones(links.open_patients.size)
+    missed = [links.open.miss_rate(float(rate), every)[0] for rate in axis]
+    half = max(1, links.n_candidates // 2)
+    return AuditCurve(
+        "open_set", "People missed against strangers taken for somebody (half of the people known)",
+        "false positive identification rate", "false negative identification rate",
+        tuple(axis.tolist()), tuple(missed), control=tuple((1 - axis / half).tolist()),
+    )  # fmt: skip
