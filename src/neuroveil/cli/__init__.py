@@ -10,6 +10,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "release": ("release", "Spend budget and write a protected table with its certificate."),
     "verify": ("verify", "Re-derive a certificate or a claim, and check a release's files."),
     "report": ("report", "One HTML page about a release; internal or public."),
+    "evaluate": ("evaluate", "What each way of sharing leaves for a classifier; internal."),
     "keys": ("keys", "Make and show the key that signs a site's certificates."),
     "ledger": ("ledger", "Set, show and check the privacy budget."),
     "reference": ("reference", "List the public scaling constants, or build your own."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from neuroveil.pipeline.promise import protect_settings, study_scaling
 from neuroveil.pipeline.settings import require_epsilon, software_versions
 from neuroveil.privacy import ProtectSettings, scale_rows
 from neuroveil.study import Study
+from neuroveil.types.scaling import Scaling
 from neuroveil.types.sharing import LabelCounts, SharingTable
 from neuroveil.types.table import FeatureTable
 
@@ -140,15 +141,15 @@ class _Job:
     file: Path
 
 
-def patient_labels(study: Study, table: FeatureTable) -> PatientLabels:
+def patient_labels(study: Study, attributes: Mapping[str, tuple[str, ...]]) -> PatientLabels:
     """Put the patients of a study into classes.
 
     Parameters
     ----------
     study : Study
         Checked settings, with a label under ``[evaluation]``.
-    table : FeatureTable
-        With attributes as they stand in the roster. Private.
+    attributes : mapping of str to tuple of str
+        Roster columns as they stand there, one value a patient. Private.
 
     Returns
     -------
@@ -166,12 +167,12 @@ def patient_labels(study: Study, table: FeatureTable) -> PatientLabels:
             "evaluation.label", "a column of the roster", "nothing",
             "Set it under [evaluation], with `positive`, or give --label and --positive.",
         )])  # fmt: skip
-    if settings.label not in table.attributes:
+    if settings.label not in attributes:
         raise StudyError([StudyMistake(
             "evaluation.label", "a column of the roster", "none of that name",
             "Correct the name, or add the column to the roster.",
         )])  # fmt: skip
-    values = table.attributes[settings.label]
+    values = attributes[settings.label]
     if settings.rule == "values":
         return labels_by_value(values, settings.positive or (), settings.label)
     rule = KeywordRule(
@@ -214,12 +215,45 @@ def prepare(
     rows = scale_rows(table, scaling)[known]
     classes = np.array([value is True for value in labels.values], dtype=bool)[known]
     check_labels(rows, classes)
-    n = int(known.sum())
-    delta = study.privacy.delta or min(1.0 / n**2, 1e-5)
-    promise = Promise(require_epsilon(study), delta, study.privacy.clip_norm, n)
-    ways = list_ways(promise, scaling, wishes.ways, _own_rows(study, n))
-    units = list_units(ways, wishes.models, wishes.rounds_for(n), wishes.seed)
-    return Prepared(Cohort(rows, classes, scaling), labels.counts, promise, ways, tuple(units))
+    promise, ways, units = plan_evaluation(study, int(known.sum()), scaling, wishes)
+    return Prepared(Cohort(rows, classes, scaling), labels.counts, promise, ways, units)
+
+
+def plan_evaluation(
+    study: Study, n_patients: int, scaling: Scaling, wishes: EvaluationWishes
+) -> tuple[Promise, tuple[Way, ...], tuple[Unit, ...]]:
+    """List what is to be compared, from public settings and the number of labelled patients.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+    n_patients : int
+        Patients with a label.
+    scaling : Scaling
+        Constants of the columns.
+    wishes : EvaluationWishes
+        Ways, classifiers and rounds.
+
+    Returns
+    -------
+    Promise
+        The guarantee that all protected ways are held to.
+    tuple of Way
+        Ways of sharing.
+    tuple of Unit
+        Units of work.
+
+    Raises
+    ------
+    StudyError
+        If epsilon is missing.
+    """
+    delta = study.privacy.delta or min(1.0 / max(n_patients, 1) ** 2, 1e-5)
+    promise = Promise(require_epsilon(study), delta, study.privacy.clip_norm, n_patients)
+    ways = list_ways(promise, scaling, wishes.ways, _own_rows(study, n_patients))
+    units = list_units(ways, wishes.models, wishes.rounds_for(n_patients), wishes.seed)
+    return promise, ways, tuple(units)
 
 
 def _own_rows(study: Study, n_patients: int) -> ProtectSettings | None:
@@ -290,25 +324,6 @@ def run_evaluation(
         majority=majority(cohort.labels),
         results=compare(prepared.ways, outcomes, cohort.labels),
     )
-
-
-def count_finished(study: Study, prepared: Prepared) -> tuple[int, int]:
-    """Say how much of a comparison is done already.
-
-    Parameters
-    ----------
-    study : Study
-        Checked settings.
-    prepared : Prepared
-        From :func:`prepare`.
-
-    Returns
-    -------
-    finished, total : int
-        Units of work.
-    """
-    jobs = _jobs(study, prepared)
-    return sum(read_done(job.file) is not None for job in jobs), len(jobs)
 
 
 def _jobs(study: Study, prepared: Prepared) -> list[_Job]:

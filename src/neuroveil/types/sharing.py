@@ -205,8 +205,8 @@ class SharingTable:
         sentences = []
         if unprotected is not None and not unprotected.new_people.is_told_from_guessing:
             sentences.append(
-                "Not even the unprotected table tells these classes apart better than guessing: "
-                "there is no signal here that protection could destroy."
+                "Not even the unprotected table is seen to tell these classes apart better than "
+                "guessing, so nothing can be said about what protection takes away."
             )
         if complete:
             first = complete[0]
