@@ -106,7 +106,6 @@ class CodewordLaw:
     """
 
     mechanism: PrivUnit
-    family: Literal["codewords"] = "codewords"
 
     def __post_init__(self) -> None:
         if self.mechanism.codebook_seed is None:
@@ -114,6 +113,11 @@ class CodewordLaw:
                 "law", "one codebook for all rows", "a codebook for every row",
                 "Give the codebook by renewed(), or audit without a law.",
             )  # fmt: skip
+
+    @property
+    def family(self) -> Literal["codewords"]:
+        """Which law."""
+        return "codewords"
 
     def log_ratio(self, values: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
         """Give the log-likelihood ratio of released rows between two tables.
