@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuroveil.recordings.contents import FileContents
+from neuroveil.recordings.matlab_strings import string_variables
 from neuroveil.recordings.options import ReadOptions
 from neuroveil.recordings.tree import MAX_DEPTH, Matrix
 from neuroveil.recordings.variables import contents_of
@@ -51,6 +52,8 @@ def open_hdf5(path: Path, options: ReadOptions) -> FileContents:
             "MATLAB_class" in item.attrs for name in file if (item := _item(file, name)) is not None
         )
         tree = _Reader(file, is_matlab, options).group(file, 0)
+        if "#subsystem#" in file:  # objects, of which texts are one kind
+            tree |= string_variables(path)
         kind = "MATLAB 7.3" if is_matlab else "HDF5"
         return contents_of(tree, kind, path, options, stack)
 

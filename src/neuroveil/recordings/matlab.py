@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroveil.recordings.contents import FileContents
+from neuroveil.recordings.matlab_strings import string_variables
 from neuroveil.recordings.options import ReadOptions
 from neuroveil.recordings.variables import contents_of
 
@@ -37,7 +38,10 @@ def open_matlab(path: Path, options: ReadOptions) -> FileContents:
     """
     from pymatreader import read_mat
 
-    tree = _portable(read_mat(str(path)))
+    read = read_mat(str(path))
+    tree = _portable(read)
+    if "__function_workspace__" in read:  # objects, of which texts are one kind
+        tree |= string_variables(path)
     with ExitStack() as stack:
         return contents_of(tree, "MATLAB", path, options, stack)
 

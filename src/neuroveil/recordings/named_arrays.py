@@ -157,8 +157,9 @@ def _oriented(matrix: Matrix, names: tuple[str, ...], options: ReadOptions) -> t
     if not names:
         raise options.refusal(
             "names of the channels", "none in the file",
-            "Save them as 'ch_names' (text; MATLAB's string class cannot be read, use "
-            "cellstr), or list them in input.file_channels of the study.", code="names_unknown",
+            "Save them as 'ch_names' (MATLAB's string class needs the extra 'formats' and a "
+            "variable of its own; cellstr always works), or list them in input.file_channels of "
+            "the study.", code="names_unknown",
         )  # fmt: skip
     if len(matrix.shape) == 1:
         matrix = Matrix(np.reshape(matrix.stored, (1, -1)))

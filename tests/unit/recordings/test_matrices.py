@@ -13,6 +13,7 @@ import scipy.io
 
 from neuroveil.errors import RecordingError
 from neuroveil.recordings import ReadOptions, inspect_recording, opened_recording
+from neuroveil.recordings.readers import open_directly
 
 NAMES = ["EEG Fp1-REF", "EEG T3-REF", "ECG"]
 N_TIMES = 6000
@@ -252,16 +253,37 @@ def test_one_text_with_commas(tmp_path, read_all, eeg):
     assert read_all(path)[0].ch_names == ("Fp1", "T7")
 
 
-def test_matlab_strings_are_refused_with_a_way_out(tmp_path, read_all, eeg):
-    """MATLAB's string class is opaque in HDF5; the names are then simply not there."""
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["v7", "v7.3"])
+@pytest.mark.parametrize("shape", [(3, 1), (1, 3)])
+def test_matlab_strings(tmp_path, read_all, eeg, version, shape):
+    matio = pytest.importorskip("matio")
+    path = tmp_path / "a.mat"
+    texts = np.array(NAMES, np.dtypes.StringDType()).reshape(shape)
+    unit = np.array(["uV"], np.dtypes.StringDType())
+    matio.save_to_mat(
+        str(path), {"data": eeg, "fs": 250.0, "labels": texts, "unit": unit}, version=version
+    )
+    recording, read = read_all(path)
+    assert recording.ch_names == ("Fp1", "T7")
+    np.testing.assert_allclose(read, eeg[:2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_matlab_strings_that_make_no_sense_are_refused_with_a_way_out(
+    tmp_path, read_all, eeg, monkeypatch, installed
+):
     path = tmp_path / "a.mat"
     with h5py.File(path, "w") as file:
         put_double(file, "data", eeg)
         put_double(file, "fs", 250.0)
+        file.create_group("#subsystem#")
         names = file.create_dataset("labels", data=np.array([[1, 2, 3, 4, 5, 6]], np.uint32))
         names.attrs["MATLAB_class"] = np.bytes_("string")
+    if not installed:
+        monkeypatch.setitem(sys.modules, "matio", None)
     with pytest.raises(RecordingError, match="cellstr"):
-        read_all(path, unit="uV")
+        open_directly("hdf5", path, ReadOptions(unit="uV"))
 
 
 @pytest.mark.parametrize("kind", [np.bytes_, str])
