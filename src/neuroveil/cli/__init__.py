@@ -9,6 +9,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("plan", "What each way of sharing would leave; reads no signal, spends nothing."),
     "release": ("release", "Spend budget and write a protected table with its certificate."),
     "verify": ("verify", "Re-derive a certificate or a claim, and check a release's files."),
+    "audit": ("audit", "Attack a release or a mechanism; results are internal."),
     "report": ("report", "One HTML page about a release; internal or public."),
     "evaluate": ("evaluate", "What each way of sharing leaves for a classifier; internal."),
     "keys": ("keys", "Make and show the key that signs a site's certificates."),

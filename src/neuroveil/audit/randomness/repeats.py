@@ -97,7 +97,8 @@ def _chance(values: FloatArray) -> float:
     lower, upper = np.quantile(values, [0.25, 0.75])
     # Where half of the values are one and the same, their size has to do.
     width = float(upper - lower) or float(np.abs(cells).max())
-    return min(1.0, 2.0 ** float(np.median(lowest_bit(cells))) / width)
+    spacing: float = 2.0 ** float(np.median(lowest_bit(cells)))
+    return min(1.0, spacing / width)
 
 
 def _repeats(keys: npt.NDArray[np.generic], chance: float) -> Repeats:

@@ -13,6 +13,8 @@ from neuroveil.types.recording import FloatArray
 N_ROWS = 4
 """Rows of the table that is released; all of them zeros, so that releases are noise."""
 
+_FEWEST_RELEASES = 8  # of one run, however many values each of them has
+
 
 @dataclass(frozen=True, eq=False)
 class Streams:
@@ -60,7 +62,7 @@ def collect_streams(subject: Subject, n_cells: int, seed: int | None = None) -> 
         In the order of the releases, row after row.
     """
     dimension = subject.facts.dimension
-    n_trials = max(2, math.ceil(n_cells / (N_ROWS * dimension)))
+    n_trials = max(_FEWEST_RELEASES, math.ceil(n_cells / (N_ROWS * dimension)))
     table = np.zeros((N_ROWS, dimension))
     runs = [_run(subject, table, n_trials, seed, number) for number in (0, 1)]
     n_rows = N_ROWS if runs[0].shape[1] == N_ROWS * dimension else 1

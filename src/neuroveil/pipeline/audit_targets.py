@@ -1,0 +1,315 @@
+"""What an audit of a mechanism runs on: a study, a certificate, a name, a function, a command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from neuroveil.audit.mechanism.laws import AdditiveLaw
+from neuroveil.audit.replay import Replayable, ReplayedSubject
+from neuroveil.audit.subject import Subject, SubjectFacts
+from neuroveil.audit.subjects.function import FunctionSubject, load_function
+from neuroveil.audit.subjects.ours import OurMechanism, at_dimension, our_mechanism
+from neuroveil.audit.subjects.process import TIME_LIMIT, CommandSubject, split_command
+from neuroveil.audit.subjects.whole_pipeline import WholePipeline
+from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.pipeline.promise import planning_scaling, protect_settings, study_scaling
+from neuroveil.pipeline.reports import read_release
+from neuroveil.pipeline.settings import find_roster
+from neuroveil.privacy import ProtectSettings
+from neuroveil.privacy.bounds import Norm
+from neuroveil.privacy.mechanisms.contract import MechanismSpec, RowMechanism
+from neuroveil.privacy.plan import row_mechanism
+from neuroveil.privacy.sampling import SystemRandomness
+from neuroveil.privacy.settings import Projection
+from neuroveil.study import Study
+from neuroveil.types.certificate import Certificate
+
+FEW_COLUMNS = 2
+"""Columns of a mechanism of ours where millions of releases are needed."""
+
+_MOST_REPLAYED_ROWS = 50
+_REPLAYED_ROWS = 17
+
+
+@dataclass(frozen=True)
+class AuditTarget:
+    """What is audited, in the forms that the attacks need.
+
+    Parameters
+    ----------
+    subject : Subject
+        As claimed.
+    few_columns : Subject
+        The same with few columns, for attacks that take millions of releases; the subject
+        itself where its columns are given.
+    pipeline : Replayable, optional
+        For the replay; none where nothing makes the subject repeatable.
+    n_rows : int
+        Rows of a replayed table.
+    key : mapping
+        Names the target, as plain data without private values.
+    """
+
+    subject: Subject
+    few_columns: Subject
+    pipeline: Replayable | None
+    n_rows: int = _REPLAYED_ROWS
+    key: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim from the command line.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        For one patient under replace-one.
+    dimension : int
+        Columns of a row.
+    clip_norm : float
+        Largest norm of a row (no unit).
+    norm : {"l2", "l1"}
+        Norm that is clipped.
+    noise : {"gaussian", "laplace"}, optional
+        Law of the noise, where it is stated.
+    noise_scale : float, optional
+        Its standard deviation or Laplace scale b.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    dimension: int = 1
+    clip_norm: float = 1.0
+    norm: Norm = "l2"
+    noise: Literal["gaussian", "laplace"] | None = None
+    noise_scale: float | None = None
+
+    def facts(self, name: str) -> SubjectFacts:
+        """Give the claim as a subject states it.
+
+        Parameters
+        ----------
+        name : str
+            Name for a reader.
+
+        Returns
+        -------
+        SubjectFacts
+            With the law of the noise, where both its kind and its scale are stated.
+
+        Raises
+        ------
+        StudyError
+            If only one of them is stated.
+        ChainError
+            If a number is out of range.
+        """
+        if (self.noise is None) != (self.noise_scale is None):
+            raise StudyError([StudyMistake(
+                "--noise and --noise-scale", "both or none", "one of them",
+                "State the law and the scale of the noise together.",
+            )])  # fmt: skip
+        law = None
+        if self.noise is not None and self.noise_scale is not None:
+            law = AdditiveLaw(self.noise, self.noise_scale)
+        return SubjectFacts(
+            name, self.epsilon, self.delta, self.dimension, self.clip_norm, self.norm, law
+        )
+
+
+def target_from_study(study: Study) -> AuditTarget:
+    """Audit what a study would release: its mechanism, and its whole way from features to rows.
+
+    No recording is read: tables are made up, in the units of the study's columns.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+
+    Returns
+    -------
+    AuditTarget
+        Repeatable by simulation.
+
+    Raises
+    ------
+    StudyError
+        If it does not release rows.
+    ChainError
+        If its mechanism cannot be calibrated.
+    """
+    n_patients = find_roster(study).n_patients
+    settings = protect_settings(study, n_patients)
+    _require_rows(settings)
+    constants = planning_scaling(study)
+    mechanism, _ = row_mechanism(settings, len(constants.columns), n_patients)
+    target = _ours(mechanism)
+    if getattr(settings, "scaling_budget", None) is not None:
+        return target
+    pipeline = WholePipeline(constants, settings, lambda table: study_scaling(study, table))
+    n_rows = min(max(n_patients, 2), _MOST_REPLAYED_ROWS)
+    return replace(
+        target, pipeline=pipeline, n_rows=n_rows, key={**target.key, "study": repr(constants.name)}
+    )
+
+
+def target_from_certificate(place: Path) -> AuditTarget:
+    """Audit the mechanism that a certificate states.
+
+    Parameters
+    ----------
+    place : Path
+        Release folder, or its ``certificate.json``.
+
+    Returns
+    -------
+    AuditTarget
+        The same mechanism, run anew.
+
+    Raises
+    ------
+    CertificateError
+        If there is no readable certificate.
+    StudyError
+        If no rows were released.
+    ChainError
+        If the mechanism cannot be calibrated.
+    """
+    certificate, columns = read_release(place)
+    settings = _settings_of(certificate)
+    _require_rows(settings)
+    mechanism, _ = row_mechanism(settings, len(columns), certificate.value("domain.n"))
+    return _ours(mechanism)
+
+
+def target_by_name(name: str, claim: Claim) -> AuditTarget:
+    """Audit one of our mechanisms by its name.
+
+    Parameters
+    ----------
+    name : str
+        Name of a row mechanism.
+    claim : Claim
+        Its parameters.
+
+    Returns
+    -------
+    AuditTarget
+        The calibrated mechanism.
+
+    Raises
+    ------
+    ChainError
+        If it cannot be calibrated.
+    """
+    spec = MechanismSpec(
+        name, claim.epsilon, claim.delta, claim.clip_norm, claim.norm, claim.dimension
+    )
+    return _ours(our_mechanism(spec).mechanism)
+
+
+def target_from_function(place: str, claim: Claim) -> AuditTarget:
+    """Audit a Python function; this imports it.
+
+    Parameters
+    ----------
+    place : str
+        ``MODULE:FUNCTION`` or ``FILE.py:FUNCTION``.
+    claim : Claim
+        What it claims.
+
+    Returns
+    -------
+    AuditTarget
+        With a replay where the function takes a seed.
+
+    Raises
+    ------
+    StudyError
+        If there is no such function.
+    ChainError
+        If the claim is out of range.
+    """
+    name = place.rpartition(":")[2]
+    subject = FunctionSubject(claim.facts(name), load_function(place))
+    pipeline = ReplayedSubject(subject) if subject.facts.repeatable else None
+    return AuditTarget(subject, subject, pipeline, key=_key(subject, place))
+
+
+def target_from_command(
+    command: str, claim: Claim, form: str = "npy", time_limit: float = TIME_LIMIT
+) -> AuditTarget:
+    """Audit a program.
+
+    Parameters
+    ----------
+    command : str
+        Program and arguments.
+    claim : Claim
+        What it claims.
+    form : str
+        Format of tables and answers.
+    time_limit : float
+        Seconds that one call may take.
+
+    Returns
+    -------
+    AuditTarget
+        Without a replay: a program has randomness of its own.
+
+    Raises
+    ------
+    StudyError
+        If there is no program or no such format.
+    ChainError
+        If the claim is out of range.
+    """
+    subject = CommandSubject(claim.facts("command"), split_command(command), form, time_limit)
+    return AuditTarget(subject, subject, None, key=_key(subject, command))
+
+
+def _ours(mechanism: RowMechanism) -> AuditTarget:
+    subject = OurMechanism(mechanism.renewed(SystemRandomness()))
+    spec = mechanism.spec
+    few = at_dimension(spec, min(FEW_COLUMNS, spec.dimension))
+    simulated = replace(subject, simulated=True)
+    return AuditTarget(
+        subject, our_mechanism(few), ReplayedSubject(simulated), key=_key(subject, repr(spec))
+    )
+
+
+def _key(subject: Subject, place: str) -> dict[str, Any]:
+    facts = subject.facts
+    law = facts.law
+    scale = law.scale if isinstance(law, AdditiveLaw) else None
+    return {
+        "place": place, "name": facts.name, "epsilon": facts.epsilon, "delta": facts.delta,
+        "dimension": facts.dimension, "clip_norm": facts.clip_norm, "norm": facts.norm,
+        "law": None if law is None else law.family, "scale": scale,
+    }  # fmt: skip
+
+
+def _settings_of(certificate: Certificate) -> ProtectSettings:
+    """Settings that lead to the mechanism of a certificate."""
+    projection = certificate.value("preprocessing.projection")
+    return ProtectSettings(
+        mechanism=certificate.value("mechanism.name"),
+        epsilon=certificate.value("guarantee.epsilon_rows"),
+        delta=certificate.value("guarantee.delta"),
+        clip_norm=certificate.value("bound.clip_norm"),
+        norm=certificate.value("bound.norm"),
+        trust_model=certificate.value("model.trust"),
+        projection=projection and Projection(projection["params"]["components"]),
+    )
+
+
+def _require_rows(settings: ProtectSettings) -> None:
+    if settings.is_central:
+        raise StudyError([StudyMistake(
+            "audit", "a release of rows", "statistics of all patients together",
+            "Audit a row mechanism: --mechanism, --callable or --command.",
+        )])  # fmt: skip
