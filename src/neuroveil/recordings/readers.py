@@ -18,13 +18,13 @@ READERS: dict[str, tuple[str, str, str]] = {
     "fif": ("FIF", "through_mne", "open_fif"),
     "gdf": ("GDF", "vendors", "open_gdf"),
     "neuroscan": ("Neuroscan", "vendors", "open_neuroscan"),
-    "ant": ("ANT Neuro", "vendors", "open_ant"),
+    "ant": ("ANT Neuro", "with_extras", "open_ant"),
     "persyst": ("Persyst", "persyst", "open_persyst"),
     "micromed": ("Micromed", "micromed", "open_micromed"),
     "nihon_kohden": ("Nihon Kohden", "vendors", "open_nihon_kohden"),
     "egi": ("EGI", "vendors", "open_egi"),
     "nicolet": ("Nicolet", "vendors", "open_nicolet"),
-    "curry": ("Curry", "vendors", "open_curry"),
+    "curry": ("Curry", "with_extras", "open_curry"),
 }
 """Title, module of this room and function, by reader. Modules are imported when used."""
 

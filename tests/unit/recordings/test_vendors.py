@@ -158,7 +158,19 @@ def test_unknown_units_of_gdf(files, tmp_path, read_all, eeg, version, unit):
 def test_segments_and_rates_of_gdf(files, tmp_path, read_all, eeg):
     path = files.write_gdf(tmp_path, eeg, segments=(1, 1001))
     assert [s.n_times for s in read_all(path)[0].segments] == [1000, 2000]
-    with pytest.raises(RecordingError, match="share one sampling rate"):
+
+
+@pytest.mark.slow
+def test_signals_of_gdf_with_other_rates(files, tmp_path, read_all, codes, eeg):
+    """mne brings all signals to the fastest rate; EEG is taken only where that is its own."""
+    recording, read = read_all(files.write_gdf(tmp_path, eeg, samples=(250, 250, 125)))
+    assert (recording.ch_names, recording.sfreq) == (("Fp1", "T7"), 250.0)
+    close(read, eeg[:2])
+    recording, read = read_all(files.write_gdf(tmp_path, eeg, samples=(250, 125, 125)))
+    assert recording.ch_names == ("Fp1",)
+    assert "unusable_channel" in codes(recording)
+    close(read, eeg[:1])
+    with pytest.raises(RecordingError, match="the EEG is the fastest"):
         read_all(files.write_gdf(tmp_path, eeg, samples=(250, 250, 500)))
 
 
