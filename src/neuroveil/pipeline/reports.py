@@ -219,12 +219,12 @@ def read_release(release: Path) -> tuple[Certificate, tuple[Column, ...]]:
     """
     folder = release if release.is_dir() else release.parent
     file = folder / "certificate.json" if release.is_dir() else release
-    certificate = certificate_from_json(_read_json(file, "certificate"))
+    certificate = certificate_from_json(read_json(file, "certificate"))
     dictionaries = [
         folder / name for name in ("table_estimated.json", "synthetic.json", "table.json")
     ]
     described = next((file for file in dictionaries if file.exists()), dictionaries[-1])
-    dictionary = _read_json(described, "data dictionary")
+    dictionary = read_json(described, "data dictionary")
     names = dictionary.get("Columns") if isinstance(dictionary, dict) else None
     columns = [column_from_name(name) for name in names or ()]
     return certificate, tuple(column for column in columns if column is not None)
@@ -277,7 +277,26 @@ def _named(progress: Progress, what: str) -> Callable[[int, int], None]:
     return lambda done, total: progress(done, total, what)
 
 
-def _read_json(file: Path, role: str) -> Any:
+def read_json(file: Path, role: str) -> Any:
+    """Read a document of a release folder.
+
+    Parameters
+    ----------
+    file : Path
+        JSON file of at most 10 MB.
+    role : str
+        What an error calls it.
+
+    Returns
+    -------
+    JSON value
+        Its content.
+
+    Raises
+    ------
+    CertificateError
+        If it cannot be read.
+    """
     try:
         if file.stat().st_size > _LARGEST_JSON_BYTES:
             raise ValueError
