@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from neuroveil.recordings.brainvision import named_files
@@ -111,8 +112,15 @@ def _is_named_by_a_header(path: Path) -> bool:
     """Whether an ``.eeg`` file holds the samples of a BrainVision header of another name."""
     if path.suffix.lower() != ".eeg" or not path.is_file():
         return False
-    headers = (each for each in path.parent.iterdir() if each.suffix.lower() == ".vhdr")
-    return any(path in named_files(header).values() for header in headers)
+    return path in _named_in(path.parent, path.parent.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _named_in(folder: Path, changed: int) -> frozenset[Path]:
+    """Files that the BrainVision headers of a folder name; looked up once for all its files."""
+    del changed  # a folder with other files is another key
+    headers = (each for each in folder.iterdir() if each.suffix.lower() == ".vhdr")
+    return frozenset(part for header in headers for part in named_files(header).values())
 
 
 def _is_egi(start: bytes, path: Path) -> bool:
