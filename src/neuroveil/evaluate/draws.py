@@ -12,14 +12,18 @@ import numpy as np
 
 from neuroveil.privacy.bounds import IntArray
 from neuroveil.privacy.codebook.caps import cap_margin
+from neuroveil.privacy.codebook.design import CodebookDesign
 from neuroveil.privacy.mechanisms.contract import RowMechanism
 from neuroveil.privacy.mechanisms.privunit import PrivUnit
 from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.types.recording import FloatArray
 
-LARGEST_MADE = 1 << 23
-"""Codebooks with more entries (codewords times columns) than this are not made."""
+LARGEST_WORK = 1 << 30
+"""Multiplications a draw from which on a codebook is not made: about a second."""
 
+_MAKING = 200  # making a codeword costs as much as ranking it for so many rows
+_SMALL_BIAS = 0.05
+_MANY_CODEWORDS = 1 << 18
 _SEED_BITS = 128
 
 
@@ -40,18 +44,39 @@ def simulated_draw(
     Returns
     -------
     ndarray of float64, shape (n_patients, dimension)
-        Values on the scaled axis (no unit). A codebook is drawn anew each time. For one with more
-        than :data:`LARGEST_MADE` entries every row is drawn as with a codebook of its own: each
-        row has the same distribution, but two rows that are nearly equal no longer share the
-        chance that they are given the same codeword.
+        Values on the scaled axis (no unit). A codebook is drawn anew each time. Where it would
+        take more than :data:`LARGEST_WORK`, every row is drawn as with a codebook of its own: each
+        row has the same distribution, but two rows that are nearly equal are no longer likely to
+        be given the same codeword. A codebook whose rows would share many is made all the same.
     """
-    if isinstance(mechanism, PrivUnit):
-        design = mechanism.design
-        if design.size * design.sphere_dimension > LARGEST_MADE:
-            generator = np.random.default_rng(source.below(1 << _SEED_BITS))
-            return decoded_alone(mechanism, rows_int, generator)
+    n_rows = rows_int.shape[0]
+    if isinstance(mechanism, PrivUnit) and not makes_codebook(mechanism.design, n_rows):
+        generator = np.random.default_rng(source.below(1 << _SEED_BITS))
+        return decoded_alone(mechanism, rows_int, generator)
     drawn = mechanism.renewed(source)
-    return drawn.apply(rows_int, drawn.draw(rows_int.shape[0], source))
+    return drawn.apply(rows_int, drawn.draw(n_rows, source))
+
+
+def makes_codebook(design: CodebookDesign, n_rows: int) -> bool:
+    """Say whether a simulated draw makes the codebook.
+
+    Parameters
+    ----------
+    design : CodebookDesign
+        Sizes of the codebook.
+    n_rows : int
+        Number of rows.
+
+    Returns
+    -------
+    bool
+        True where that is little work, and where a part of the error that matters is common to
+        rows of one codebook: of few codewords, with a bias above 5 % of the squared error.
+    """
+    if (n_rows + _MAKING) * design.size * design.sphere_dimension <= LARGEST_WORK:
+        return True
+    error, bias = design.mse_over_clip_norm_squared, design.bias_over_clip_norm_squared
+    return design.size < _MANY_CODEWORDS and bias > _SMALL_BIAS * error
 
 
 def decoded_alone(

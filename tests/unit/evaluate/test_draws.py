@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from neuroveil.evaluate import draws
-from neuroveil.evaluate.draws import decoded_alone, simulated_draw
+from neuroveil.evaluate.draws import decoded_alone, makes_codebook, simulated_draw
 from neuroveil.privacy import MechanismSpec, make_mechanism
+from neuroveil.privacy.codebook.design import CodebookDesign, choose_codebook
 from neuroveil.privacy.mechanisms.contract import CodebookOptions
 from neuroveil.privacy.randomness import SimulationRandomness
 
@@ -50,20 +51,30 @@ def test_they_are_unbiased_with_the_predicted_error(epsilon: float) -> None:
     assert abs(along.mean()) < 5 * along.std() / np.sqrt(n)
 
 
-def test_small_codebooks_are_made_and_large_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small codebook gives one of its own codewords; the limit decides."""
+def test_little_work_is_done_and_much_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit decides, and draws are the same for the same seed."""
     mechanism = privunit(4.0, 5)
     rows_int = mechanism.bound(np.ones((3, 5)))
     made = simulated_draw(mechanism, rows_int, SimulationRandomness(2))
     source = SimulationRandomness(2)
     drawn = mechanism.renewed(source)
     assert np.array_equal(made, drawn.apply(rows_int, drawn.draw(3, source)))
-    monkeypatch.setattr(draws, "LARGEST_MADE", 1)
+    monkeypatch.setattr(draws, "LARGEST_WORK", 1)
     quick = simulated_draw(mechanism, rows_int, SimulationRandomness(2))
     assert quick.shape == made.shape
     assert not np.array_equal(quick, made)
     again = simulated_draw(mechanism, rows_int, SimulationRandomness(2))
     assert np.array_equal(quick, again)
+
+
+def test_a_codebook_that_rows_would_share_is_made_however_long_it_takes() -> None:
+    """4,096 codewords at epsilon = 20: a row is nearly always given the same one."""
+    shared = CodebookDesign(20.0, 363, 4096, 1)
+    assert shared.bias_over_clip_norm_squared > 0.9 * shared.mse_over_clip_norm_squared
+    assert makes_codebook(shared, 10**6)
+    assert not makes_codebook(choose_codebook(20.0, 363), 17)
+    assert not makes_codebook(choose_codebook(1.0, 363), 2000)
+    assert makes_codebook(choose_codebook(1.0, 363), 17)
 
 
 def test_other_mechanisms_are_drawn_as_they_are() -> None:
