@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 from neuroveil.errors import MachineError, StudyError, StudyMistake
 from neuroveil.pipeline.pool import run_tasks
+from neuroveil.pipeline.settings import reading_versions
 from neuroveil.pipeline.worker import Outcome, Task, crashed, run_task
 
 # The types of distributed and dask-jobqueue are written down in part only.
@@ -24,7 +25,6 @@ Future = Any
 SLURM = "slurm"
 """In place of an address: start workers as jobs of SLURM through dask-jobqueue."""
 
-_PACKAGES = ("neuroveil", "numpy", "scipy", "mne", "h5py", "pymatreader")
 _WAITING_PER_THREAD = 2
 _CONNECT_SECONDS = 30
 _LOOK_SECONDS = 5
@@ -179,23 +179,6 @@ def _need_same_versions(client: Client) -> None:
             "Install the same versions on all machines, so that results do not depend on where "
             "they are computed.",
         )
-
-
-def reading_versions() -> dict[str, str]:
-    """List the versions that features depend on.
-
-    Returns
-    -------
-    dict of str to str
-        Version by package; ``""`` where it is not installed.
-    """
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = ""
-    return found
 
 
 def _mistake(expected: str, found: str, remedy: str) -> StudyError:

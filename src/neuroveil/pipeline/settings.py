@@ -21,6 +21,10 @@ from neuroveil.study import Study
 from neuroveil.types.catalogue import Column, columns_for
 from neuroveil.types.recording import Roster
 
+_READING = (
+    "neuroveil", "numpy", "scipy", "mne", "h5py", "pymatreader", "curryreader", "mffpy", "mat-io",
+    "antio",
+)  # fmt: skip
 _PACKAGES = ("neuroveil", "numpy", "scipy", "opendp", "dp-accounting", "mne", "pyarrow")
 
 
@@ -140,9 +144,27 @@ def settings_digest(study: Study) -> str:
     document = {
         "read": asdict(read_options(study)),
         "signal": signal_settings(study).public_params(),
-        "neuroveil": metadata.version("neuroveil"),
+        "versions": reading_versions(),
     }
     return sha256(json.dumps(document, sort_keys=True, default=str).encode()).hexdigest()
+
+
+@cache
+def reading_versions() -> dict[str, str]:
+    """List the versions that features depend on.
+
+    Returns
+    -------
+    dict of str to str
+        Version by package; ``""`` where it is not installed.
+    """
+    found = {}
+    for name in _READING:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = ""
+    return found
 
 
 @cache

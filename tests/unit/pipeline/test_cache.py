@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from neuroveil.pipeline.cache import cache_key, keyed_digest, read_features, write_features
+from neuroveil.pipeline.settings import reading_versions, settings_digest
+from neuroveil.study import load_study
 from neuroveil.types.recording import QualityFinding, RecordingFeatures
 
 
@@ -70,3 +72,13 @@ def test_key_and_folder_are_for_the_owner_only(tmp_path):
     cache_key(tmp_path / "cache")
     assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "cache" / "cache.key").stat().st_mode) == 0o600
+
+
+def test_another_version_of_a_reader_is_another_result(monkeypatch, tmp_path):
+    (tmp_path / "study.toml").write_text('[input]\nlayout = "bids"\nfolder = "."\n')
+    study = load_study(tmp_path)
+    before = settings_digest(study)
+    assert settings_digest(study) == before
+    others = {**reading_versions(), "mne": "0.0"}
+    monkeypatch.setattr("neuroveil.pipeline.settings.reading_versions", lambda: others)
+    assert settings_digest(study) != before
