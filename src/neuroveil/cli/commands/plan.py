@@ -82,12 +82,7 @@ def _study(study: Path | None, options: dict[str, Any]) -> Study | None:
         return None
     if given:
         raise click.UsageError(f"{', '.join(given)} cannot be combined with a study.")
-    overrides = {
-        "privacy.delta": options["delta"],
-        "privacy.clip_norm": options["clip_norm"],
-        "privacy.epsilon": options["epsilon"][0] if options["epsilon"] else None,
-    }
-    return load(study or Path("study.toml"), None, overrides)
+    return load(study or Path("study.toml"), None, {})
 
 
 def _question(settings: Study | None, options: dict[str, Any]) -> tuple[PlanQuestion, str]:
@@ -98,28 +93,21 @@ def _question(settings: Study | None, options: dict[str, Any]) -> tuple[PlanQues
     else:
         question = study_question(settings, options["epsilon"], options["patients"])
         label = "this study"
-    changed = {"effect_size": options["effect_size"], "prior": options["prior"]}
-    if options["trust_model"] is not None:
-        changed["trust_model"] = options["trust_model"]
+    names = ("delta", "clip_norm", "trust_model", "effect_size", "prior")
+    changed = {name: options[name] for name in names if options[name] is not None}
     return replace(question, **changed), label
 
 
 def _bare_question(options: dict[str, Any]) -> tuple[PlanQuestion, str]:
     from neuroveil.evaluate.planning import PlanQuestion
-    from neuroveil.pipeline.planning import (
-        PLANNED_EPSILONS,
-        default_delta,
-        public_scaling,
-    )
+    from neuroveil.pipeline.planning import PLANNED_EPSILONS, default_delta, public_scaling
 
     size = _size(options)
-    n_patients, delta, norm = options["patients"], options["delta"], options["clip_norm"]
     return PlanQuestion(
         scaling=public_scaling(size, options["reference"], options["decay"]),
-        n_patients=n_patients,
+        n_patients=options["patients"],
         epsilons=options["epsilon"] or PLANNED_EPSILONS,
-        delta=default_delta(n_patients) if delta is None else delta,
-        clip_norm=2.0 if norm is None else norm,
+        delta=default_delta(options["patients"]),
         trust_model="central",
     ), size.label
 
