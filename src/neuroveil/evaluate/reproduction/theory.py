@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from neuroveil.privacy.mechanisms.contract import MechanismSpec, RowMechanism
 from neuroveil.privacy.mechanisms.registry import make_mechanism
 from neuroveil.types.recording import FloatArray
 
-_STEPS = 1000
+_STEPS = 250
 """Steps of the loss of one coordinate on either side of zero."""
 
 
@@ -73,6 +74,7 @@ def epsilon_with_private_scaling(epsilon: float) -> float:
     return gaussian_epsilon(moved, gaussian_sigma(sensitivity("l2"), epsilon, DELTA), DELTA)
 
 
+@lru_cache(maxsize=16)
 def epsilon_of_paper_laplace(epsilon: float, delta: float = DELTA) -> float:
     """Give the epsilon that Laplace noise of the paper's scale has at a delta.
 
