@@ -199,7 +199,7 @@ class Target:
 
     @cached_property
     def far_candidates(self) -> Candidates:
-        """For each patient the row that is farthest away within the clipping norm."""
+        """For each patient the row that differs most within the clipping norm."""
         return self.row_channel.against(far_rows(self))
 
     @cached_property
@@ -347,7 +347,10 @@ def check_order(order: Sequence[int], n_patients: int) -> IntArray:
 
 
 def far_rows(target: Target) -> FloatArray:
-    """Give for each row the one in the opposite direction, as long as clipping allows.
+    """Give for each row the one that differs most, as long as clipping allows.
+
+    The opposite direction for rows; for sums, see
+    :meth:`~neuroveil.audit.table.moments.MomentsChannel.farthest`.
 
     Parameters
     ----------
@@ -361,6 +364,8 @@ def far_rows(target: Target) -> FloatArray:
     """
     if isinstance(target.channel, UnprotectedChannel):
         return -target.rows
+    if isinstance(target.channel, MomentsChannel):
+        return target.channel.farthest(target.rows) * _FAR
     return -target.rows * _FAR
 
 

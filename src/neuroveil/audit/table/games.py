@@ -25,14 +25,14 @@ class Kind:
 
     Parameters
     ----------
-    substitute : {"another", "opposite"}
+    substitute : {"another", "farthest"}
         Who takes the patient's place: another patient of the table, or the row that is
         farthest from the patient's within the clipping norm.
     row_known : bool
         Whether it is known which released row would be the patient's.
     """
 
-    substitute: Literal["another", "opposite"]
+    substitute: Literal["another", "farthest"]
     row_known: bool
 
 
@@ -87,12 +87,12 @@ def make_game(target: Target, kind: Kind) -> MembershipGame:
     MembershipGame
         Ready to be played.
     """
-    opposite = kind.substitute == "opposite"
+    farthest = kind.substitute == "farthest"
     if isinstance(target.channel, MomentsChannel):
         table = target.channel.game(target.rows)
-        far = target.channel.mechanism.bound(far_rows(target)) if opposite else None
+        far = target.channel.mechanism.bound(far_rows(target)) if farthest else None
         return SumsGame(table, far)
-    substitutes = target.far_candidates if opposite else None
+    substitutes = target.far_candidates if farthest else None
     if kind.row_known:
         return RowGame(target.channel, target.candidates, substitutes)
     return BatchGame(target.channel, target.candidates, substitutes)

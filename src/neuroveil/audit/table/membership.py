@@ -132,7 +132,7 @@ def play(frame: AuditFrame, target: Target, kind: Kind, effort: Effort) -> Playe
 def _kinds(target: Target, effort: Effort) -> tuple[Kind, ...]:
     """The game of the claim comes first; the other view of the rows where it is affordable."""
     known = target.claim is None or target.claim.trust_model != "shuffled"
-    kinds = [Kind("another", known), Kind("opposite", known)]
+    kinds = [Kind("another", known), Kind("farthest", known)]
     if target.releases_rows:
         view = Kind("another", not known)
         if _SIDES * make_game(target, view).cells_a_trial * FEWEST_DRAWS <= effort.cells:
@@ -149,7 +149,7 @@ def _judge(
     nulls = played[typical].control.bootstrap(effort.n_bootstraps, generator)
     auc = _area(played[typical], curves, nulls, "auc", _who(typical, target))
     figures = [auc, *_low_alarm_figures(played[typical], curves)]
-    figures.append(_plain_area(played[worst], effort, "auc_opposite", _who(worst, target)))
+    figures.append(_plain_area(played[worst], effort, "auc_farthest", _who(worst, target)))
     for kind in list(played)[2:]:
         name = "auc_row_known" if kind.row_known else "auc_row_unknown"
         figures.append(_plain_area(played[kind], effort, name, _who(kind, target)))
@@ -235,7 +235,7 @@ def _epsilon(played: Played, claim: Claim | None) -> AuditFigure:
         detectable = smallest_detectable_epsilon(claim.epsilon, delta, certified.n_trials)
     return AuditFigure(
         name="epsilon_lower_bound",
-        label="Lower bound of epsilon, the opposite row as substitute",
+        label="Lower bound of epsilon, against the most different row",
         value=certified.bound, low=certified.bound, high=float("inf"), level=LEVEL,
         n=certified.n_trials, control=control.bound,
         smallest_detectable=detectable,
@@ -327,7 +327,7 @@ def _roc(played: Played, curves: list[RateCurve]) -> AuditCurve:
 
 
 def _who(kind: Kind, target: Target) -> str:
-    place = {"another": "another patient", "opposite": "the opposite row"}[kind.substitute]
+    place = {"another": "another patient", "farthest": "the most different row"}[kind.substitute]
     if not target.releases_rows:
         return f"against {place}, all other rows known"
     row = "which row is whose is known" if kind.row_known else "all rows in random order"

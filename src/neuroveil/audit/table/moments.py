@@ -19,6 +19,9 @@ from neuroveil.privacy.central.noisy_moments import NoisySums
 from neuroveil.privacy.randomness import RandomSource
 from neuroveil.types.recording import FloatArray
 
+_CALLING = 100_000
+"""What one draw costs besides its cells."""
+
 
 @dataclass(frozen=True, eq=False)
 class MomentsChannel:
@@ -45,7 +48,7 @@ class MomentsChannel:
     @property
     def cells_a_draw(self) -> int:
         """Cells that drawing and scoring one release looks at."""
-        return 10 * self.dimension**2
+        return _CALLING + 10 * self.dimension**2
 
     @cached_property
     def weights(self) -> tuple[float, FloatArray]:
@@ -63,6 +66,34 @@ class MomentsChannel:
         weights = np.full((d, d), off)
         np.fill_diagonal(weights, math.ldexp(used.diagonal_std, -2 * grid) ** -2)
         return total, weights
+
+    def farthest(self, rows: FloatArray) -> FloatArray:
+        """Give for each row the one that moves both sums most.
+
+        Opposite rows have the same second moment. With w the share of the mean, both sums
+        together move most where the cosine is -w / (4 (1 - w)), nearly a right angle.
+
+        Parameters
+        ----------
+        rows : ndarray of float64, shape (n_patients, n_features)
+            Scaled rows (no unit).
+
+        Returns
+        -------
+        ndarray of float64, shape (n_patients, n_features)
+            Unit vectors (no unit); the opposite directions where there is one column.
+        """
+        lengths = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
+        unit = rows / np.where(lengths > 0, lengths, 1.0)
+        if rows.shape[1] == 1:
+            return np.asarray(-unit)
+        across = np.zeros_like(unit)
+        across[np.arange(len(unit)), np.abs(unit).argmin(axis=1)] = 1.0
+        across -= (across * unit).sum(axis=1, keepdims=True) * unit
+        across /= np.sqrt(np.square(across).sum(axis=1, keepdims=True))
+        share = float(self.mechanism.spec.mean_share)
+        cosine = -share / (4 * (1 - share))
+        return np.asarray(cosine * unit + math.sqrt(1 - cosine**2) * across)
 
     def game(self, rows: FloatArray) -> MomentsOfTable:
         """Sum a table up.

@@ -159,12 +159,10 @@ def open_set(scores: FloatArray, mates: IntArray, enrolled: np.ndarray) -> OpenS
 
 def _threshold(scores: FloatArray, shares: FloatArray, allowed: float) -> tuple[float, float]:
     """The lowest threshold that at most the allowed share reaches, and that share."""
+    if allowed >= 1:
+        return -float("inf"), 1.0
     levels, place = np.unique(scores, return_inverse=True)
-    above = np.cumsum(np.bincount(place, shares, levels.size)[::-1])[::-1]
-    fine = above <= allowed + 1e-12
-    if not fine.any():
-        return float("inf"), 0.0
-    first = int(np.argmax(fine))
-    # Between this level and the next lower one, everything has the same false positives.
-    threshold = float(np.nextafter(levels[first - 1], np.inf)) if first else -float("inf")
-    return threshold, float(above[first])
+    counts = np.bincount(place, shares, levels.size)
+    beyond = np.append(np.cumsum(counts[::-1])[::-1][1:], 0.0)  # strictly above each level
+    first = int(np.argmax(beyond <= allowed + 1e-12))
+    return float(np.nextafter(levels[first], np.inf)), float(beyond[first])

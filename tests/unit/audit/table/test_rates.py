@@ -1,0 +1,66 @@
+"""Curves by threshold against brute force, with ties and with patients that count twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from neuroveil.audit.table.rates import Game, false_alarm_axis, interval
+
+
+def game(inside: list[float], outside: list[float], n_patients: int = 1) -> Game:
+    patients = np.arange(max(len(inside), len(outside))) % n_patients
+    return Game(
+        np.array(inside), np.array(outside), patients[: len(inside)], patients[: len(outside)],
+        n_patients,
+    )  # fmt: skip
+
+
+def test_area_is_the_chance_of_a_right_order_with_ties_counted_half() -> None:
+    generator = np.random.default_rng(0)
+    inside = generator.integers(0, 8, 60).astype(float)
+    outside = generator.integers(-2, 6, 50).astype(float)
+    pairs = np.sign(inside[:, None] - outside[None, :])
+    assert game(list(inside), list(outside)).curve().area == pytest.approx((pairs.mean() + 1) / 2)
+
+
+def test_a_patient_who_counts_twice_is_one_who_stands_there_twice() -> None:
+    generator = np.random.default_rng(1)
+    inside, outside = generator.normal(1, 1, 40), generator.normal(0, 1, 40)
+    patients = np.arange(40) % 4
+    whole = Game(inside, outside, patients, patients, 4)
+    weighted = whole.curve(np.array([2.0, 0.0, 1.0, 1.0]))
+    chosen = np.concatenate([np.flatnonzero(patients == p) for p in (0, 0, 2, 3)])
+    repeated = game(list(inside[chosen]), list(outside[chosen])).curve()
+    assert weighted.area == pytest.approx(repeated.area)
+    assert weighted.at(0.1) == pytest.approx(repeated.at(0.1))
+
+
+def test_ties_are_not_split() -> None:
+    """Two values only: below the share of the higher one no threshold is strict enough."""
+    curve = game([1, 1, 1, 0], [1, 0, 0, 0]).curve()
+    assert curve.at(0.24) == (0.0, 0.0)
+    assert curve.at(0.25) == (0.75, 0.25)
+    assert curve.at(0.9) == (0.75, 0.25)
+    assert curve.at(1.0) == (1.0, 1.0)
+
+
+def test_all_scores_equal_is_guessing() -> None:
+    assert game([0.0] * 5, [0.0] * 7).curve().area == 0.5
+
+
+def test_bootstrap_tables_without_a_side_are_left_out() -> None:
+    """Patient 0 has trials on one side only, patient 1 on the other."""
+    lopsided = Game(np.ones(3), np.zeros(3), np.zeros(3, int), np.ones(3, int), 2)
+    curves = lopsided.bootstrap(200, np.random.default_rng(2))
+    assert 0 < len(curves) < 200
+    assert {curve.area for curve in curves} == {1.0}
+    low, high = interval(np.array([]))
+    assert np.isnan(low)
+    assert np.isnan(high)
+
+
+def test_curves_reach_as_low_as_trials_can_show() -> None:
+    assert false_alarm_axis(20_000)[0] == pytest.approx(5e-4)
+    assert false_alarm_axis(20)[0] == pytest.approx(0.1)
+    assert false_alarm_axis(20)[-1] == 1.0
