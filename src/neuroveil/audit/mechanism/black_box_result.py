@@ -13,6 +13,7 @@ from neuroveil.audit.mechanism.estimators import (
     clopper_pearson,
     epsilon_cap,
     smallest_detectable_epsilon,
+    verdict_level,
 )
 from neuroveil.audit.mechanism.gaussian_dp import GaussianEstimate
 from neuroveil.audit.mechanism.laws import AdditiveLaw, CodewordLaw
@@ -79,7 +80,8 @@ def audit_black_box(
         curves=(_curve(run),),
         limits=tuple(limits),
         settings={
-            "n_trials": settings.n_trials, "level": settings.level, "pair": run.pair.name,
+            "n_trials": settings.n_trials, "level": settings.level,
+            "verdict_level": verdict_level(settings.level), "pair": run.pair.name,
             "seed": settings.seed if facts.repeatable else None, "delta": facts.delta,
         },
     )  # fmt: skip
@@ -87,17 +89,25 @@ def audit_black_box(
 
 def _judge(facts: SubjectFacts, run: Duel, bound: AuditFigure) -> tuple[Verdict, str]:
     said = f"epsilon {facts.epsilon:g}" + (f" at delta {facts.delta:g}" if facts.delta else "")
-    if run.certified.bound > facts.epsilon:
+    strict, gaussian = verdict_level(run.certified.level), run.gaussian
+    certain = run.certified.bound_at(facts.delta, strict)
+    if certain > facts.epsilon:
         return "violated", (
             f"Releases of two neighbouring tables were told apart so well that epsilon is at "
-            f"least {run.certified.bound:.3g}, where {said} is claimed."
+            f"least {certain:.3g}, where {said} is claimed."
         )
-    gaussian = run.gaussian
-    if gaussian is not None and gaussian.fits and gaussian.epsilon_low > facts.epsilon:
-        delta = f" at delta {PURE_DELTA:g}" if not facts.delta else ""
-        return "violated", (
-            f"Scores of the attack are normal and so far apart that epsilon is at least "
-            f"{gaussian.epsilon_low:.3g}{delta}, where {said} is claimed."
+    if gaussian is not None and gaussian.fits:
+        certain = gaussian.epsilon_low_at(facts.delta or PURE_DELTA, strict)
+        if certain > facts.epsilon:
+            delta = f" at delta {PURE_DELTA:g}" if not facts.delta else ""
+            return "violated", (
+                f"Scores of the attack are normal and so far apart that epsilon is at least "
+                f"{certain:.3g}{delta}, where {said} is claimed."
+            )
+    if run.certified.bound > facts.epsilon:
+        return "no_attack_succeeded", (
+            f"A bound of {run.certified.bound:.3g} lies above the claim of {said}, as it does in "
+            "one sound run in twenty at most. Run again with more trials."
         )
     if bound.smallest_detectable == math.inf:
         return "not_testable", (
@@ -119,7 +129,7 @@ def _bound_figure(facts: SubjectFacts, run: Duel) -> AuditFigure:
         certified.bound, certified.bound, math.inf, certified.level, certified.n_trials, "",
         control=run.control.bound, control_low=run.control.bound, control_high=math.inf,
         smallest_detectable=smallest_detectable_epsilon(
-            facts.epsilon, facts.delta, certified.n_trials, certified.level
+            facts.epsilon, facts.delta, certified.n_trials, verdict_level(certified.level)
         ),
         theory=oracle,
     )  # fmt: skip

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from neuroveil.audit.mechanism.estimators import LEVEL, clopper_pearson
+from neuroveil.audit.mechanism.estimators import LEVEL, clopper_pearson, verdict_level
 from neuroveil.audit.mechanism.laws import CodewordLaw
 from neuroveil.audit.subject import SubjectFacts
 from neuroveil.errors import ChainError
@@ -44,7 +44,7 @@ def audit_codewords(
         The bounded row (no unit).
     level : float
         Confidence of intervals. A subject that keeps its promise is called violated with a
-        probability of at most ``1 - level``.
+        probability of at most 1e-3, or of ``1 - level`` where that is less.
     seed : int
         Seed of the null control, which draws from the promised law.
 
@@ -71,7 +71,11 @@ def audit_codewords(
     chance = _chance_figure(int(is_close.sum()), int(control), n_trials, design, level)
     epsilon = _epsilon_figure(chance, design)
     p_value = _evenness(ranks, is_close, design)
-    verdict, sentence = _judge(facts, design, epsilon, p_value)
+    strict = verdict_level(level)
+    lowest = clopper_pearson(np.array([float(is_close.sum())]), n_trials, strict)[0]
+    verdict, sentence = _judge(
+        facts, epsilon, _epsilon_of(float(lowest[0]), design), p_value, (1 - strict) / 2
+    )
     figures = [chance, epsilon]
     if p_value is not None:
         figures.append(
@@ -131,7 +135,7 @@ def _chance_figure(
         "close_probability", "Chance of a close codeword",
         n_close / n_trials, float(low[0]), float(high[0]), level, n_trials, "",
         control=n_control / n_trials, control_low=float(low[1]), control_high=float(high[1]),
-        smallest_detectable=min(1.0, design.probability + 2.8 * spread), theory=design.probability,
+        smallest_detectable=min(1.0, design.probability + 4.1 * spread), theory=design.probability,
     )  # fmt: skip
 
 
@@ -171,14 +175,14 @@ def _evenness(
 
 
 def _judge(
-    facts: SubjectFacts, design: CodebookDesign, epsilon: AuditFigure, p_value: float | None
+    facts: SubjectFacts, epsilon: AuditFigure, lowest: float, p_value: float | None, rare: float
 ) -> tuple[Verdict, str]:
-    if epsilon.low > facts.epsilon:
+    if lowest > facts.epsilon:
         return "violated", (
-            f"Close codewords come so often that epsilon is at least {epsilon.low:.3g}, where "
+            f"Close codewords come so often that epsilon is at least {lowest:.3g}, where "
             f"{facts.epsilon:g} is claimed."
         )
-    if p_value is not None and p_value < (1 - epsilon.level) / 2:
+    if p_value is not None and p_value < rare:
         return "violated", (
             f"Codewords of one kind are not equally likely (p = {p_value:.2g}), so the derivation "
             "of the claim does not apply."

@@ -17,7 +17,30 @@ from neuroveil.types.recording import FloatArray
 LEVEL = 0.95
 """Confidence of a bound or of a two-sided interval, unless another is asked for."""
 
+VERDICT_LEVEL = 0.999
+"""Confidence that it takes to call a claim violated, in each attack.
+
+Figures are given at :data:`LEVEL`. Of sound mechanisms, one in forty has an interval beyond its
+claim at that level, and an audit of several attacks would accuse one in ten.
+"""
+
 _THRESHOLDS = 1001
+
+
+def verdict_level(level: float) -> float:
+    """Give the confidence of a verdict for figures of a confidence.
+
+    Parameters
+    ----------
+    level : float
+        Confidence of the figures.
+
+    Returns
+    -------
+    float
+        At least :data:`VERDICT_LEVEL`.
+    """
+    return max(level, VERDICT_LEVEL)
 
 
 def clopper_pearson(hits: FloatArray, n_trials: int, level: float) -> tuple[FloatArray, FloatArray]:

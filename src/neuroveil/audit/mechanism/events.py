@@ -72,6 +72,24 @@ class Certified:
     n_trials: int
     level: float
 
+    def bound_at(self, delta: float, level: float) -> float:
+        """Give the bound of the same counts at another confidence.
+
+        Parameters
+        ----------
+        delta : float
+            Delta of the claim.
+        level : float
+            Confidence.
+
+        Returns
+        -------
+        float
+            Lower bound of epsilon (no unit).
+        """
+        counts = np.array([[self.hits], [self.false_hits]], dtype=np.float64)
+        return float(epsilon_bounds(counts[0], counts[1], self.n_trials, delta, level)[0])
+
     def rates(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
         """Give true and false positive rate, each with its interval.
 

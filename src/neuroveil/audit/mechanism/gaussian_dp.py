@@ -49,6 +49,23 @@ class GaussianEstimate:
     n_trials: int
     fit_p: float
 
+    def epsilon_low_at(self, delta: float, level: float) -> float:
+        """Give the lower end for epsilon at another confidence.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is asked for, positive.
+        level : float
+            Confidence of the two-sided interval.
+
+        Returns
+        -------
+        float
+            Epsilon (no unit).
+        """
+        return _epsilon(_interval(self.mu, self.n_trials, level)[0], delta)
+
     @property
     def fits(self) -> bool:
         """Whether the scores look normal with one variance; the figures mean nothing otherwise."""

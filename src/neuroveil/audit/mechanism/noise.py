@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroveil.audit.mechanism.estimators import LEVEL
+from neuroveil.audit.mechanism.estimators import LEVEL, verdict_level
 from neuroveil.audit.mechanism.fit import LawFit, noise_fit
 from neuroveil.audit.mechanism.laws import AdditiveLaw
 from neuroveil.audit.mechanism.noise_scale import (
@@ -28,10 +28,12 @@ _CONTROL_CELLS = 10_000_000
 
 @dataclass(frozen=True)
 class _Measured:
-    """What releases of one size show."""
+    """What releases show, at the confidence of figures and at that of a verdict."""
 
     scale: NoiseScale
+    strict: NoiseScale
     fit: LawFit | None
+    rows_known: bool
 
 
 def audit_noise(
@@ -55,7 +57,7 @@ def audit_noise(
         lie inside the clipping norm: the scale is still measured, its law is not.
     level : float
         Confidence of intervals. A subject that keeps its promise is called violated with a
-        probability of at most ``1 - level``.
+        probability of at most 1e-3, or of ``1 - level`` where that is less.
     seed : int
         Seed of the null control, which is simulated noise of the promised law.
 
@@ -74,28 +76,31 @@ def audit_noise(
     control = np.random.default_rng(seed)
     n_rows = min(released.shape[0], max(1, _CONTROL_CELLS // facts.dimension))
     draw = control.normal if law.family == "gaussian" else control.laplace
-    null = _Measured(
-        known_rows_scale(draw(0.0, law.scale, (n_rows, facts.dimension)), law.family, level), None
-    )
+    noise = draw(0.0, law.scale, (n_rows, facts.dimension))
+    null = known_rows_scale(noise, law.family, level)
+    return _result(facts, law, _measure(facts, released, rows, level), null)
+
+
+def _measure(
+    facts: SubjectFacts, released: FloatArray, rows: FloatArray | None, level: float
+) -> _Measured:
+    family, strict = _additive(facts).family, verdict_level(level)
     if rows is None:
-        measured = _Measured(
-            unknown_rows_scale(released, law.family, row_bound(facts), level), None
-        )
-    else:
-        noise = released - rows
-        measured = _Measured(
-            known_rows_scale(noise, law.family, level), noise_fit(noise, law.family)
-        )
-    return _result(facts, law, measured, null.scale)
+        bound = row_bound(facts)
+        scales = [unknown_rows_scale(released, family, bound, each) for each in (level, strict)]
+        return _Measured(scales[0], scales[1], None, False)
+    noise = released - rows
+    scales = [known_rows_scale(noise, family, each) for each in (level, strict)]
+    return _Measured(scales[0], scales[1], noise_fit(noise, family), True)
 
 
 def _result(
     facts: SubjectFacts, law: AdditiveLaw, measured: _Measured, null: NoiseScale
 ) -> AttackResult:
     scale = measured.scale
-    ratio = detectable_scale_ratio(scale.n_values, law.family, scale.level)
+    ratio = detectable_scale_ratio(scale.n_values, law.family, measured.strict.level)
     epsilon = _epsilon_figure(facts, scale, null, ratio)
-    verdict, sentence = _judge(facts, law, measured, epsilon)
+    verdict, sentence = _judge(facts, law, measured, ratio)
     figures = [_scale_figure(law, scale, null, ratio), epsilon]
     limits = [
         "The noise is compared with a law. Whether it is independent of the rows, and from one "
@@ -119,39 +124,46 @@ def _result(
         figures=tuple(figures),
         limits=tuple(limits),
         settings={
-            "level": scale.level, "family": law.family, "promised_scale": law.scale,
-            "rows_known": measured.fit is not None,
+            "level": scale.level, "verdict_level": measured.strict.level, "family": law.family,
+            "promised_scale": law.scale, "rows_known": measured.rows_known,
         },
     )  # fmt: skip
 
 
 def _judge(
-    facts: SubjectFacts, law: AdditiveLaw, measured: _Measured, epsilon: AuditFigure
+    facts: SubjectFacts, law: AdditiveLaw, measured: _Measured, ratio: float
 ) -> tuple[Verdict, str]:
-    scale, fit = measured.scale, measured.fit
+    strict, fit = measured.strict, measured.fit
     said = f"epsilon {facts.epsilon:g}" + (f" at delta {facts.delta:g}" if facts.delta else "")
-    if epsilon.low > facts.epsilon:
-        return "violated", (
-            f"The noise supports no epsilon below {epsilon.low:.3g}, where {said} is claimed."
+    lowest = supported_epsilon(facts, AdditiveLaw(law.family, strict.high))
+    if lowest > facts.epsilon:
+        return (
+            "violated",
+            f"The noise supports no epsilon below {lowest:.3g}, where {said} is claimed.",
         )
-    if scale.high < law.scale:
+    if strict.high < law.scale:
         return "violated", (
-            f"The noise is quieter than the chain states: at most {scale.high:.5g} where "
+            f"The noise is quieter than the chain states: at most {strict.high:.5g} where "
             f"{law.scale:.5g} is promised."
         )
-    if fit is not None and fit.p_value < (1 - scale.level) / 2:
+    if fit is not None and fit.p_value < (1 - strict.level) / 2:
         return "violated", (
             f"The noise does not follow the promised {law.family} law (p = {fit.p_value:.2g}), "
             "so the derivation of the claim does not apply to it."
         )
-    if detectable_scale_ratio(scale.n_values, law.family, scale.level) < _TOO_FEW:
+    if ratio < _TOO_FEW:
         return "not_testable", (
-            f"{scale.n_values} cells are too few: noise half as loud as promised would pass."
+            f"{strict.n_values} cells are too few: noise half as loud as promised would pass."
         )
-    if scale.low > law.scale:
+    if strict.low > law.scale:
         return "no_attack_succeeded", (
             "The noise is louder than the chain promises. That protects more and says that the "
             "chain does not describe this release."
+        )
+    if measured.scale.high < law.scale:
+        return "no_attack_succeeded", (
+            "The noise looks a little quieter than promised, as one sound release in forty does. "
+            "Measure more releases."
         )
     return "no_attack_succeeded", f"The noise is as loud as {said} needs, as far as can be seen."
 

@@ -130,7 +130,7 @@ def test_a_violation_is_found_and_reported_with_its_company(simulated: Simulated
     assert bound.control == 0.0
     assert bound.theory is not None
     assert bound.smallest_detectable is not None
-    assert 1.0 < bound.smallest_detectable < bound.value * 2
+    assert 1.0 < bound.smallest_detectable < 3.5
     assert result.figure("gaussian_epsilon").low > 2.5
     assert result.figure("epsilon_cap").value == pytest.approx(7.21, abs=0.01)
     curve = result.curves[0]
@@ -145,6 +145,22 @@ def test_an_honest_mechanism_passes(simulated: Simulated) -> None:
     assert result.verdict == "no_attack_succeeded"
     estimate = result.figure("gaussian_epsilon")
     assert estimate.low < 1.0 < estimate.high
+
+
+def test_a_bound_that_chance_explains_is_no_verdict(simulated: Simulated) -> None:
+    """Above the claim at 95 %, not at the 99.9 % that a verdict takes."""
+    quiet = simulated(FACTS, AdditiveLaw("gaussian", SIGMA / 3))
+
+    def cubed(rows: FloatArray, n_trials: int, seed: int) -> FloatArray:
+        """Scores that are not normal, so that counting has to decide."""
+        return quiet.run(rows, n_trials, seed) ** 3
+
+    bound = duel(FunctionSubject(FACTS, cubed), BRIEF).certified.bound
+    facts = replace(FACTS, epsilon=bound - 1e-3)
+    result = audit_black_box(FunctionSubject(facts, cubed), BRIEF)
+    assert result.figure("epsilon_lower_bound").value == bound
+    assert result.verdict == "no_attack_succeeded"
+    assert "more trials" in result.sentence
 
 
 def test_too_few_trials_for_a_claim_are_called_so(simulated: Simulated) -> None:
