@@ -67,7 +67,8 @@ def open_brainvision(path: Path, options: ReadOptions) -> FileContents:
     Raises
     ------
     RecordingError
-        If the header names a file of another folder, or one that is not there.
+        If the header names a file of another folder or one that is not there, or leaves out
+        markers that are there.
     """
     stated, found = _stated(path), named_files(path)
     if any(_inside(path, name) is None for name in stated.values()):
@@ -81,6 +82,12 @@ def open_brainvision(path: Path, options: ReadOptions) -> FileContents:
         raise options.refusal(
             "the files that the header names, in the same folder", "that one is not there",
             "Keep header, samples and markers together, under the names in the header.",
+            code="part_missing",
+        )  # fmt: skip
+    if "MarkerFile" not in stated and path.with_suffix(".vmrk").is_file():
+        raise options.refusal(
+            "a header that names its file of markers", "one that does not, though one is there",
+            "Write MarkerFile= and its name into the header's [Common Infos].",
             code="part_missing",
         )  # fmt: skip
     with ExitStack() as stack:

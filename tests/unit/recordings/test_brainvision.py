@@ -116,6 +116,12 @@ def test_a_file_that_is_named_and_not_there(files, tmp_path, read_all, eeg, gone
     assert refused(read_all, path).code == "part_missing"
 
 
+def test_markers_that_the_header_does_not_name_are_not_overlooked(files, tmp_path, read_all, eeg):
+    path = files.write_brainvision(tmp_path, eeg)
+    path.write_text(path.read_text().replace("MarkerFile=a.vmrk\n", ""))
+    assert "MarkerFile=" in refused(read_all, path).remedy
+
+
 def test_a_header_that_says_nothing(files, tmp_path, read_all, eeg):
     path = files.write_brainvision(tmp_path, eeg)
     path.write_bytes(path.read_bytes()[:60])
