@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.errors import RecordingError, StudyError, StudyMistake
 from neuroveil.evaluate.reproduction import ReproductionCohort, cohort_of_rows
 from neuroveil.evaluate.reproduction.printed import N_PATIENTS, N_POSITIVE
 from neuroveil.pipeline.cache import private_folder
@@ -54,6 +54,10 @@ def eegmat_cohort(
     ------
     StudyError
         If the recordings are not there.
+    RecordingError
+        If one of them cannot be used.
+    MachineError
+        If the machine kept a recording from being read.
     """
     if not (recordings / f"Subject00_{_REST}.edf").is_file():
         raise StudyError([StudyMistake(
@@ -148,5 +152,12 @@ def _scaled_rows(
 ) -> tuple[FloatArray, Scaling]:
     extraction = extract_study(study, n_workers, progress)
     extraction.require_settled()
+    if extraction.n_patients_without_data:
+        # A row of public constants would stand in, and count as a person at rest or at work.
+        raise RecordingError(
+            "--eegmat", "a usable recording of each of the 17 people",
+            f"{extraction.n_patients_without_data} people without one",
+            "Download the data set again, whole.",
+        )  # fmt: skip
     scaling = study_scaling(study, extraction.table)
     return scale_rows(extraction.table, scaling), scaling

@@ -19,6 +19,7 @@ from neuroveil.types.reproduction import (
 from neuroveil.types.utility import Estimate
 
 _SETTING, _FIXED_SCALING = "chosen by the paper", "holds if the scaling does not depend on patients"
+_UNIT = "Taken over as well: the privacy unit, one patient, and ε = 0.5, 1, 2, 5, 10 and 20."
 _OF_THE_NOISE_ALONE = ("rmse", "mae")
 _KINDS = ("original", "gaussian", "paper_laplace")
 
@@ -49,7 +50,7 @@ def table_1() -> ReproducedTable:
         comparisons.append(_formal_scale(number, needed / epsilon))
     return ReproducedTable(
         "Table 1", "Sensitivity bounds and noise parameters", tuple(comparisons),
-        ("Equation 12 has the Laplace scales that were used, Equation 15 those that were needed.",),
+        (_UNIT, "Equation 12 has the Laplace scales that were used, Equation 15 those needed."),
     )  # fmt: skip
 
 
