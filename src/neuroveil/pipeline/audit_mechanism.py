@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from neuroveil.audit.mechanism.noise import audit_noise
 from neuroveil.audit.randomness import audit_randomness
 from neuroveil.audit.replay import audit_replay
 from neuroveil.audit.subject import Subject, check_releases
+from neuroveil.audit.subjects.process import CommandSubject
 from neuroveil.audit.timing import audit_timing
 from neuroveil.errors import ChainError, StudyError, StudyMistake
 from neuroveil.pipeline.audit_files import AuditFolder, settings_key
@@ -32,6 +34,7 @@ ATTACKS = ("replay", "noise_scale", "randomness", "last_bits", "black_box", "tim
 
 _EXIT_CODES: dict[Verdict, int] = {"violated": 4, "not_testable": 5}
 _NOISE_ROWS = 17
+_FEWEST_NOISE_CELLS = 2000
 _CODEWORDS_A_RELEASE = 1000
 
 
@@ -46,7 +49,8 @@ class AuditSizes:
     n_bits : int
         Releases of each row for the last bits.
     n_releases : int
-        Releases of 17 rows, or of one row for codewords, for the scale of the noise.
+        Releases of 17 rows for the scale of the noise, more where rows are short; for codewords,
+        thousands of releases of one row.
     n_cells : int
         Values of each of two runs for the check of randomness.
     n_calls : int
@@ -210,6 +214,8 @@ def planned(
         skipped["replay"] = "nothing makes its draws repeatable; let a function take a seed"
     if not isinstance(target.subject.facts.law, AdditiveLaw | CodewordLaw):
         skipped["noise_scale"] = "the law of its noise is not stated"
+    if isinstance(target.subject, CommandSubject):
+        skipped["timing"] = "starting a program takes longer than a release"
     wanted = [name for name in ATTACKS if not only or name in only]
     runs = tuple(name for name in wanted if name not in skipped)
     return runs, {name: reason for name, reason in skipped.items() if name in wanted}
@@ -264,6 +270,7 @@ def _noise(subject: Subject, n_releases: int, seed: int | None) -> AttackResult:
         released = check_releases(subject.run(row, n_trials, seed), n_trials)
         return audit_codewords(facts, released, row)
     zeros = np.zeros((_NOISE_ROWS, facts.dimension))
+    n_releases = max(n_releases, math.ceil(_FEWEST_NOISE_CELLS / zeros.size))
     releases = check_releases(subject.run(zeros, n_releases, seed), n_releases)
     if releases.shape[1] != zeros.size:
         raise ChainError(
