@@ -1,6 +1,12 @@
 """The mechanism itself under attack: its noise scale, its law, and what it tells apart.
 
-:mod:`~neuroveil.audit.mechanism.laws` holds the laws that a chain can promise,
-:mod:`~neuroveil.audit.mechanism.noise_scale` measures the scale of released noise and
-:mod:`~neuroveil.audit.mechanism.black_box` plays canary pairs against each other.
+Tier 2: :mod:`~neuroveil.audit.mechanism.noise` measures additive noise and
+:mod:`~neuroveil.audit.mechanism.codeword_noise` codewords against
+:mod:`~neuroveil.audit.mechanism.laws`, the laws that a chain can promise.
+
+Tier 3: :mod:`~neuroveil.audit.mechanism.black_box` plays
+:mod:`~neuroveil.audit.mechanism.canaries` against each other and
+:mod:`~neuroveil.audit.mechanism.black_box_result` holds what it found against the claim.
+
+:mod:`~neuroveil.audit.mechanism.estimators` turns counts into bounds; everything rests on it.
 """
