@@ -10,11 +10,11 @@ import importlib
 
 import click
 
-FORMS: dict[str, str] = {"mechanism": "audit_mechanism"}
+FORMS: dict[str, str] = {"table": "audit_table", "mechanism": "audit_mechanism"}
 """Module below ``neuroveil.cli.commands`` by name of the form."""
 
 MAIN_FORM = "table"
-"""The form that is meant where none is named, once it is among :data:`FORMS`."""
+"""The form that is meant where none is named."""
 
 
 class AuditGroup(click.Group):
@@ -72,14 +72,16 @@ class AuditGroup(click.Group):
             What is left for the form.
         """
         named = args and (args[0] in FORMS or args[0] in ctx.help_option_names)
-        if args and not named and MAIN_FORM in FORMS:
+        if args and not named:
             args = [MAIN_FORM, *args]
         return super().parse_args(ctx, args)
 
 
 @click.group(cls=AuditGroup)
 def command() -> None:
-    """Attack a mechanism, and say what was found and what could have been.
+    """Attack a release or a mechanism, and say what was found and what could have been.
+
+    neuroveil audit RELEASE --table TABLE attacks a released table; that form need not be named.
 
     An audit that finds nothing proves nothing: every figure comes with its interval, a null
     control and what would have been seen. Results are internal.
