@@ -107,9 +107,10 @@ def _draw_band(row: Any, each: BandMap, places: FloatArray, known: list[int]) ->
         (row[2], error, (0.0, float(error.max())), "Reds"),
     ):  # fmt: skip
         drawn = _draw_head(heads, values, places, limits, colours)
-        heads.get_figure().colorbar(drawn, ax=heads, shrink=0.7, pad=0.02).ax.tick_params(
-            labelsize=6.5
-        )
+        bar = heads.get_figure().colorbar(drawn, ax=heads, shrink=0.7, pad=0.02)
+        ends = [limits[0], sum(limits) / 2, limits[1]]
+        bar.set_ticks(ends, labels=[f"{value:.2f}" for value in ends])
+        bar.ax.tick_params(labelsize=6.5, length=2)
     row[0].set_ylabel(each.label.split(" (")[0].removesuffix(" power"), color=INK)
 
 

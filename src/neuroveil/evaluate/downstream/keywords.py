@@ -26,18 +26,21 @@ others negated, there is only a neutral term, or there is no text."""
 
 _SENTENCE = re.compile(r"[.;!\n]+(?=\s|$)|\n")
 _TURN = re.compile(r"\b(?:but|however|although|though|except|whereas|yet|while)\b")
-_BEFORE = re.compile(
+_NEGATION = (
     r"\b(?:no|not|non|without|never|neither|nor|denies|denied|negative for|free of|absence of|"
-    r"absent|lack of|rather than|exclud\w+|ruled out|rule out)\b[^,:]{0,60}$"
+    r"absent|lack of|rather than|exclud\w+|ruled out|rule out)\b"
 )
+_BEFORE = re.compile(_NEGATION + r"[^,]{0,60}$")
+_BEFORE_A_LIST = re.compile(_NEGATION + r".{0,120}$")
 _AFTER = re.compile(
+    r"^\s*:\s*(?:none|no|nil|negative)\b|"
     r"^[^,:]{0,40}\b(?:not (?:seen|recorded|present|observed|found|detected|noted|registered)|"
     r"absent|unlikely|(?:was|were|is|are|been) (?:excluded|ruled out)|never)\b"
 )
 _MAYBE_BEFORE = re.compile(
     r"\b(?:possible|possibly|probable|probably|suspect\w*|suspicio\w+|question of|query|"
-    r"maybe|may|might|history of|family history|differential\w*|cannot exclude|"
-    r"not (?:be )?exclude|versus|vs)\b[^,:]{0,60}$|\?\s*$"
+    r"maybe|may|might|history|differential\w*|cannot exclude|"
+    r"not (?:be )?exclude|versus|vs)\b[^,]{0,60}$|\?\s*$"
 )
 _MAYBE_AFTER = re.compile(
     r"^[^,:]{0,40}(?:\?|\b(?:possible|suspected|uncertain|cannot be (?:excluded|ruled out)|"
@@ -144,7 +147,8 @@ def _polarity(clause: str, match: re.Match[str]) -> str:
         return "uncertain"
     if _BEFORE.search(before) or _AFTER.search(after):
         return "negated"
-    return "affirmed"
+    # "Without spikes, seizures or ..." and "No spikes, one seizure" look alike.
+    return "uncertain" if _BEFORE_A_LIST.search(before) else "affirmed"
 
 
 def _pattern(terms: Sequence[str]) -> re.Pattern[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from neuroveil.evaluate.downstream.noise_aware import noise_aware_classifier
 from neuroveil.evaluate.downstream.rows import Lesson, Rows
@@ -80,16 +81,17 @@ def multilayer_perceptron(
         return _standardised(network, train, labels)
 
 
-def _standardised(
-    classifier: object, train: FloatArray, labels: Labels
-) -> Callable[..., FloatArray]:
-    from sklearn.pipeline import make_pipeline
+def _standardised(classifier: Any, train: FloatArray, labels: Labels) -> Callable[..., FloatArray]:
+    """Fit on standardised rows; what scikit-learn checks again at every call was checked before."""
+    import sklearn
     from sklearn.preprocessing import StandardScaler
 
-    fitted = make_pipeline(StandardScaler(), classifier).fit(train, labels)
+    scaler = StandardScaler()
+    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+        classifier.fit(scaler.fit_transform(train), labels)
 
     def probabilities(rows: FloatArray) -> FloatArray:
-        likely: FloatArray = fitted.predict_proba(rows)[:, 1]
+        likely: FloatArray = classifier.predict_proba(scaler.transform(rows))[:, 1]
         return likely
 
     return probabilities

@@ -19,6 +19,9 @@ from neuroveil.evaluate.downstream.rows import Lesson, Shared
 from neuroveil.evaluate.downstream.scores import Labels, best_threshold
 from neuroveil.types.recording import FloatArray
 
+ONE_INNER_FOLD_FROM = 1000
+"""From so many training patients on one inner fold is enough: a fifth of them are 200."""
+
 _LARGEST_LOG_ODDS_SHARE = 1e-6
 
 
@@ -116,18 +119,21 @@ def learn(model: Model, lesson: Lesson, seed: int) -> tuple[Judge, float]:
         # Too few of a class for an inner round; nothing but the default is left.
         return _fitted(model, lesson, model.candidates[0], seed), 0.5
     inner = stratified_folds(labels, derived_seed(seed, 0))
+    held_out = inner == 0 if labels.size >= ONE_INNER_FOLD_FROM else np.full(inner.shape, True)
     found = {
-        candidate: _inner_round(model, lesson, inner, candidate, seed)
+        candidate: _inner_round(model, lesson, np.where(held_out, inner, -1), candidate, seed)
         for candidate in model.candidates
     }
-    best = min(found, key=lambda candidate: log_loss(found[candidate], labels))
-    threshold = best_threshold(found[best], labels, PROTECTED_GRID)
+    truth = labels[held_out]
+    best = min(found, key=lambda candidate: log_loss(found[candidate][held_out], truth))
+    threshold = best_threshold(found[best][held_out], truth, PROTECTED_GRID)
     return _fitted(model, lesson, best, derived_seed(seed, 1)), threshold
 
 
 def _inner_round(
     model: Model, lesson: Lesson, inner: Folds, candidate: float, seed: int
 ) -> FloatArray:
+    """Judge every patient that has an inner fold; -1 marks those that only train."""
     probabilities = np.empty(inner.size)
     for fold in range(int(inner.max()) + 1):
         tested = inner == fold

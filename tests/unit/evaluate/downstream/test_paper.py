@@ -57,7 +57,8 @@ def test_a_left_out_patient_has_no_part_in_what_is_learned():
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_probabilities():
     rows = separable(1.0)
-    first, again, other = (leave_one_out_probabilities(rows, LABELS, seed) for seed in (1, 1, 2))
+    rows, labels = rows[2:9], LABELS[2:9]
+    first, again, other = (leave_one_out_probabilities(rows, labels, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
 
