@@ -22,6 +22,8 @@ from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure, Verdict
 from neuroveil.types.recording import FloatArray
 
 _CURVE_POINTS = 41
+_TOLD_FROM_CHANCE = 3.97
+"""(1.96 + 0.85) sqrt(2): a mu this far from 0, over sqrt(n), is seen in 80 of 100 runs."""
 
 
 def audit_black_box(
@@ -109,14 +111,18 @@ def _judge(facts: SubjectFacts, run: Duel, bound: AuditFigure) -> tuple[Verdict,
             f"A bound of {run.certified.bound:.3g} lies above the claim of {said}, as it does in "
             "one sound run in twenty at most. Run again with more trials."
         )
+    shown = f"Telling releases apart certified an epsilon of {run.certified.bound:.3g}"
+    if gaussian is not None and gaussian.fits:
+        estimate = f"{gaussian.epsilon_low:.3g} to {gaussian.epsilon_high:.3g}"
+        return "no_attack_succeeded", (
+            f"{shown}, and by the Gaussian estimate it is {estimate}; {said} is claimed."
+        )
     if bound.smallest_detectable == math.inf:
         return "not_testable", (
             f"{run.certified.n_trials} certifying trials a side cannot tell any mechanism from "
             f"one that keeps {said}."
         )
-    return "no_attack_succeeded", (
-        f"Telling releases apart showed an epsilon of {run.certified.bound:.3g}; {said} is claimed."
-    )
+    return "no_attack_succeeded", f"{shown}; {said} is claimed."
 
 
 def _bound_figure(facts: SubjectFacts, run: Duel) -> AuditFigure:
@@ -170,12 +176,13 @@ def _gaussian_figures(
             "gaussian_epsilon", f"Epsilon at delta {delta:g} by the Gaussian estimate",
             found.epsilon, found.epsilon_low, found.epsilon_high, found.level, found.n_trials, "",
             **_control(control, "epsilon"),
+            smallest_detectable=found.detectable(facts.epsilon, delta, verdict_level(found.level)),
         ),
         AuditFigure(
             "gaussian_mu", "Distance of the two scores in standard deviations",
             found.mu, found.mu_low, found.mu_high, found.level, found.n_trials, "",
             **_control(control, "mu"),
-            smallest_detectable=3.6 / math.sqrt(found.n_trials),
+            smallest_detectable=_TOLD_FROM_CHANCE / math.sqrt(found.n_trials),
         ),
     ]  # fmt: skip
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from neuroveil.audit.mechanism.estimators import LEVEL
 from neuroveil.audit.mechanism.fit import normal_fit
-from neuroveil.privacy.calibration import gaussian_epsilon
+from neuroveil.privacy.calibration import gaussian_epsilon, gaussian_sigma
 from neuroveil.types.recording import FloatArray
 
 _FIT_LEVEL = 0.01
+_POWER = 0.8
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,29 @@ class GaussianEstimate:
             Epsilon (no unit).
         """
         return _epsilon(_interval(self.mu, self.n_trials, level)[0], delta)
+
+    def detectable(self, claimed: float, delta: float, level: float) -> float:
+        """Give the smallest true epsilon that such a run would tell from a claim.
+
+        Parameters
+        ----------
+        claimed : float
+            Epsilon of the claim (no unit).
+        delta : float
+            Delta at which epsilon is asked for, positive.
+        level : float
+            Confidence of the two-sided interval.
+
+        Returns
+        -------
+        float
+            Epsilon (no unit) whose lower end lies above the claim in about 80 of 100 runs.
+        """
+        from scipy.special import ndtri
+
+        mu = 1 / gaussian_sigma(1.0, claimed, delta)
+        reach = float(ndtri((1 + level) / 2) + ndtri(_POWER))
+        return _epsilon(mu + reach * math.sqrt((2 + mu**2 / 4) / self.n_trials), delta)
 
     @property
     def fits(self) -> bool:

@@ -61,8 +61,18 @@ class AdditiveLaw:
         -------
         ndarray of float64, shape (n_trials,)
             log P(values | first) - log P(values | second) (nat).
+
+        Raises
+        ------
+        ChainError
+            If a release has not one value a cell of the table.
         """
         one, two = first.ravel(), second.ravel()
+        if values.shape[1] != one.size:
+            raise ChainError(
+                "subject.law", f"{one.size} released values, one a cell", f"{values.shape[1]}",
+                "State no law for a release that is not made of rows; a score is learned then.",
+            )  # fmt: skip
         centred = values - (one + two) / 2
         if self.family == "gaussian":
             return centred @ ((one - two) / self.scale**2)
@@ -149,12 +159,12 @@ class CodewordLaw:
         return difference * math.log(ratio)
 
     def trade_off(self, first: FloatArray, second: FloatArray) -> TradeOff:
-        """Give what the best test achieves between the releases of two single rows.
+        """Give what the best test achieves between the releases of two neighbouring tables.
 
         Parameters
         ----------
-        first, second : ndarray of float64, shape (1, dimension)
-            The two rows, bounded (no unit).
+        first, second : ndarray of float64, shape (n_rows, dimension)
+            The two tables, bounded (no unit), which differ in one row at most.
 
         Returns
         -------
@@ -162,7 +172,8 @@ class CodewordLaw:
             Exact.
         """
         design = self.mechanism.design
-        only_first = len(np.setdiff1d(self.close(first[0]), self.close(second[0])))
+        row = int(np.argmax((first != second).any(axis=1)))
+        only_first = len(np.setdiff1d(self.close(first[row]), self.close(second[row])))
         neither = design.size - design.top - only_first
         near = design.probability / design.top
         far = (1 - design.probability) / (design.size - design.top)

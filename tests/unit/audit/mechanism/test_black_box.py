@@ -164,9 +164,30 @@ def test_a_bound_that_chance_explains_is_no_verdict(simulated: Simulated) -> Non
 
 
 def test_too_few_trials_for_a_claim_are_called_so(simulated: Simulated) -> None:
-    facts = replace(FACTS, epsilon=20.0, law=None)
-    result = audit_black_box(simulated(facts, LAW), BlackBoxSettings(200))
+    """Laplace noise in one column: scores are not normal, and counting cannot get to 20."""
+    facts = SubjectFacts("laplace", 20.0, 0.0, 1, 2.0)
+    result = audit_black_box(simulated(facts, AdditiveLaw("laplace", 0.2)), BlackBoxSettings(200))
     assert result.verdict == "not_testable"
+
+
+def test_where_scores_are_normal_a_high_claim_can_be_tested(simulated: Simulated) -> None:
+    """Counting cannot get to 20 with 2,000 trials; the Gaussian estimate can."""
+    law = AdditiveLaw("gaussian", gaussian_sigma(4.0, 20.0, 1e-5))
+    result = audit_black_box(
+        simulated(replace(FACTS, epsilon=20.0, law=law), law), BlackBoxSettings(2000)
+    )
+    assert result.verdict == "no_attack_succeeded"
+    estimate = result.figure("gaussian_epsilon")
+    assert estimate.low < 20 < estimate.high
+    assert estimate.smallest_detectable is not None
+    assert 20 < estimate.smallest_detectable < 25
+    assert result.figure("epsilon_lower_bound").smallest_detectable == math.inf
+
+
+def test_a_law_of_rows_does_not_fit_an_aggregate(simulated: Simulated) -> None:
+    subject = FunctionSubject(FACTS, lambda rows, n_trials, seed: np.ones((n_trials, 3)))
+    with pytest.raises(ChainError, match="law"):
+        duel(subject, BRIEF)
 
 
 def test_the_same_seed_repeats_a_run_and_another_does_not(simulated: Simulated) -> None:

@@ -85,6 +85,8 @@ def test_codewords_are_recognised_and_weighed(privunit: PrivUnit) -> None:
     )
     assert law.trade_off(row, -row).epsilon(0.0) == pytest.approx(2.0, abs=1e-6)
     assert law.trade_off(row, row).epsilon(0.0) == 0.0
+    above, below = (np.concatenate([np.zeros((1, 3)), each]) for each in (row, -row))
+    assert law.trade_off(above, below).epsilon(0.0) == pytest.approx(2.0, abs=1e-6)
 
 
 def test_a_row_that_is_no_codeword_is_refused(privunit: PrivUnit) -> None:
