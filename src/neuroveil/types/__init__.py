@@ -6,5 +6,6 @@ feature table), :mod:`~neuroveil.types.scaling` (public constants),
 :mod:`~neuroveil.types.budget` (what a budget is made of),
 :mod:`~neuroveil.types.charge` (spent budget), :mod:`~neuroveil.types.utility` and
 :mod:`~neuroveil.types.audit` (internal results), :mod:`~neuroveil.types.reproduction` (the
-paper's numbers beside ours), :mod:`~neuroveil.types.certificate` (the chain) and :mod:`~neuroveil.types.release` (what may be published).
+paper's numbers beside ours), :mod:`~neuroveil.types.certificate` (the chain) and
+:mod:`~neuroveil.types.release` (what may be published).
 """

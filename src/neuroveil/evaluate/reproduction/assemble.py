@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroveil.evaluate.intervals import estimate
 from neuroveil.evaluate.reproduction.contenders import CONTENDERS, Contender, contender
-from neuroveil.evaluate.reproduction.work import CONTROL, UNPROTECTED, Piece
+from neuroveil.evaluate.reproduction.pieces import CONTROL, UNPROTECTED, Piece
 from neuroveil.types.downstream import ConfusionMatrix
 from neuroveil.types.reproduction import COUNTS, SCORES, ClassifierFigures, MechanismFigures
 from neuroveil.types.utility import Estimate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuroveil.evaluate.reproduction import effects, tables
+from neuroveil.evaluate.reproduction import effects, table_7, tables
 from neuroveil.evaluate.reproduction.assemble import Results, classifier_figures, mechanism_figures
 from neuroveil.evaluate.reproduction.printed import DIMENSION
 from neuroveil.types.reproduction import CohortFacts, MechanismFigures, Reproduction
@@ -37,8 +37,8 @@ def conclude(cohort: CohortFacts, results: Results) -> Reproduction:
             tables.table_3(),
             tables.trend_table("gaussian", gaussian, cohort.n_features),
             tables.trend_table("paper_laplace", laplace, cohort.n_features),
-            tables.table_7(by_name),
-            tables.table_7_arithmetic(),
+            table_7.table_7(by_name),
+            table_7.table_7_arithmetic(),
         ),
         mechanisms=mechanisms,
         classifiers=classifiers,

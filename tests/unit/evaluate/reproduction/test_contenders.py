@@ -14,8 +14,8 @@ from neuroveil.evaluate.reproduction.contenders import (
     PAPERS,
     contender,
     contenders_for,
-    plan_contender,
 )
+from neuroveil.evaluate.reproduction.plans import plan_contender
 from neuroveil.types.scaling import Scaling
 
 EPSILON = 2.0

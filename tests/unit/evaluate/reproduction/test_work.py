@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from neuroveil.evaluate.downstream import PROTECTED_GRID
-from neuroveil.evaluate.reproduction import do_piece, pieces_for, simulated_cohort, work
+from neuroveil.evaluate.reproduction import Piece, do_piece, pieces_for, simulated_cohort
+from neuroveil.evaluate.reproduction.classify import calls_without_own_answer
 from neuroveil.evaluate.reproduction.contenders import CONTENDERS
 from neuroveil.evaluate.reproduction.printed import EPSILONS
-from neuroveil.evaluate.reproduction.work import Piece
 
 NAMES = tuple(each.name for each in CONTENDERS)
 
@@ -25,12 +25,7 @@ def test_every_draw_is_listed_once() -> None:
     pieces = pieces_for(NAMES, EPSILONS, (200, 12), 0)
     classified = [piece for piece in pieces if piece.kind == "classifier"]
     for name in {piece.name for piece in classified}:
-        draws = [
-            draw
-            for piece in classified
-            if piece.name == name
-            for draw in range(piece.first_draw, piece.first_draw + piece.n_draws)
-        ]
+        draws = [draw for piece in classified if piece.name == name for draw in piece.draws]
         assert sorted(draws) == list(range(12))
     assert len({(p.kind, p.name, p.epsilon, p.first_draw) for p in pieces}) == len(pieces)
 
@@ -48,8 +43,7 @@ def test_no_two_draws_share_a_seed() -> None:
     seeds = [
         piece.draw_seed(draw)
         for piece in pieces
-        for draw in (range(piece.first_draw, piece.first_draw + piece.n_draws)
-                     if piece.kind == "classifier" else [0])
+        for draw in (piece.draws if piece.kind == "classifier" else [0])
     ]  # fmt: skip
     assert len(set(seeds)) == len(seeds)
 
@@ -92,9 +86,9 @@ def test_a_patients_own_answer_does_not_move_the_threshold() -> None:
     generator = np.random.default_rng(1)
     probabilities = generator.uniform(size=17)
     positive = np.arange(17) >= 12
-    calls = work._calls_without_own_answer(probabilities, positive, PROTECTED_GRID)
+    calls = calls_without_own_answer(probabilities, positive, PROTECTED_GRID)
     for patient in (0, 5, 16):
         other = positive.copy()
         other[patient] = not other[patient]
-        again = work._calls_without_own_answer(probabilities, other, PROTECTED_GRID)
+        again = calls_without_own_answer(probabilities, other, PROTECTED_GRID)
         assert again[patient] == calls[patient]
