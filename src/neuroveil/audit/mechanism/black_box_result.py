@@ -60,7 +60,8 @@ def audit_black_box(
         "A lower bound says what was found, never that there is nothing else: another pair of "
         "tables, another score or more trials may find more.",
         f"{run.certified.n_trials} certifying trials a side show an epsilon of "
-        f"{figures[1].value:.3g} at most, whatever the truth.",
+        f"{figures[1].value:.3g} at most, whatever the truth, and a failure that comes less often "
+        "than once in as many releases is not seen.",
     ]
     if gaussian is not None and gaussian.fits:
         figures += _gaussian_figures(facts, gaussian, run.gaussian_control)
