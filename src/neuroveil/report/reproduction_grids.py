@@ -239,7 +239,7 @@ def _moments(
         return ()
     note = (
         "No row is released here, so that nothing can be compared cell by cell. At 17 patients "
-        "nothing is left; from about 2,000 on this leaves more than any release of rows."
+        "next to nothing is left; from about 2,000 on this leaves more than any release of rows."
     )
     return (Grid("left-covariance", "Correlation of the cohort's covariance entries", header, rows,
                  notes=(note,)),)  # fmt: skip

@@ -136,7 +136,8 @@ def tuned_threshold(classifiers: Mapping[str, ClassifierFigures]) -> Effect:
         ours = classifiers[name]
         pooled, honest = _known(ours.scores["f1"]), _known(ours.honest["f1"])
         rows.append((
-            ours.label, _mean(pooled), _mean(honest), f"{pooled.mean - honest.mean:+.2f}",
+            ours.label, f"{pooled.mean:.3f}", f"{honest.mean:.3f}",
+            f"{pooled.mean - honest.mean:+.3f}",
             _mean(ours.scores["balanced_accuracy"]), _mean(ours.honest["balanced_accuracy"]),
             _mean(ours.auc),
         ))  # fmt: skip
@@ -147,7 +148,7 @@ def tuned_threshold(classifiers: Mapping[str, ClassifierFigures]) -> Effect:
         "The paper picks the threshold with the best F1 on all 17 predictions and then reports "
         "that F1. Picked on the other 16 patients instead, from the same predictions, it is "
         "lower. With labels exchanged between patients, where there is nothing to find, the gain "
-        f"is {gap:+.2f}. Calling everybody positive has an F1 of {_ALL_POSITIVE_F1:.3f}, without "
+        f"is {gap:+.3f}. Calling everybody positive has an F1 of {_ALL_POSITIVE_F1:.3f}, without "
         "any data.",
         ("rows", "F1 as in the paper", "F1, threshold from the others", "gain",
          "balanced accuracy as in the paper", "from the others", "pooled AUC"),
