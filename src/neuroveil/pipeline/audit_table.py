@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from neuroveil.audit.table.attacks import TABLE_ATTACKS, TableAttack
-from neuroveil.audit.table.frame import QUICK, AuditFrame, Effort, Target
+from neuroveil.audit.table.effort import QUICK, Effort
+from neuroveil.audit.table.frame import AuditFrame, Target
 from neuroveil.errors import CertificateError, StudyError, StudyMistake
 from neuroveil.pipeline.audit_files import AuditFolder, settings_key
 from neuroveil.pipeline.audit_inputs import load_frame

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from neuroveil.audit.table.attacks import TABLE_ATTACKS
-from neuroveil.audit.table.frame import Effort
+from neuroveil.audit.table.effort import Effort
 from neuroveil.errors import CertificateError, RecordingError, StudyError
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.audit_inputs import load_frame, read_feature_table

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from neuroveil.audit.table.frame import AuditFrame, Effort, Progress, Target
+from neuroveil.audit.table.effort import Effort, Progress
+from neuroveil.audit.table.frame import AuditFrame, Target
 from neuroveil.audit.table.linkage import attack_linkage
 from neuroveil.audit.table.membership import attack_membership
 from neuroveil.types.audit import AttackResult

@@ -6,126 +6,31 @@ the settings of the paper. The last two show what the defence is worth.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from neuroveil.audit.table.channels import (
-    AdditiveChannel,
-    Candidates,
-    Channel,
-    ReleasedRows,
-    UnprotectedChannel,
-)
+from neuroveil.audit.table.additive import AdditiveChannel
+from neuroveil.audit.table.channels import Candidates, Channel, ReleasedRows
 from neuroveil.audit.table.moments import MomentsChannel
+from neuroveil.audit.table.unprotected import UnprotectedChannel
 from neuroveil.errors import RecordingError
 from neuroveil.privacy import private_statistics_scaling, scale_rows
 from neuroveil.privacy.bounds import IntArray
 from neuroveil.privacy.mechanisms.contract import MechanismSpec
 from neuroveil.privacy.mechanisms.laplace import PaperLaplace
-from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.types.recording import FloatArray
 from neuroveil.types.scaling import Scaling
 from neuroveil.types.table import FeatureTable
 
-Progress = Callable[[int, int], None]
-"""Called with (done, total)."""
-
 FEWEST_PATIENTS = 5
 """With fewer patients no attack on a table is called testable: they show nothing of others."""
-
-FEWEST_DRAWS = 20
-"""Fewer fresh draws than this are not worth having, however much they cost."""
 
 PAPER_CLIP_NORM = 2.0
 
 _FAR = 1e6  # beyond any clipping norm in use, far from what squares would overflow at
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How long an audit may take.
-
-    Parameters
-    ----------
-    name : str
-        ``"quick"`` or ``"full"``, or a name of your own.
-    n_trials : int
-        Fresh draws for each side of a membership game.
-    n_links : int
-        Released rows that are linked.
-    n_bootstraps : int
-        Bootstrap tables of patients.
-    cells : int
-        Cells that one attack may look at; what costs more gets fewer draws, and says so.
-    seed : int
-        Seed of the fresh draws.
-    """
-
-    name: str
-    n_trials: int
-    n_links: int
-    n_bootstraps: int
-    cells: int
-    seed: int = 20261129
-
-    def draws(self, wanted: int, cells_a_draw: int) -> int:
-        """Give how many draws are affordable.
-
-        Parameters
-        ----------
-        wanted : int
-            Draws that would be best.
-        cells_a_draw : int
-            Cells that one draw looks at.
-
-        Returns
-        -------
-        int
-            At least :data:`FEWEST_DRAWS`.
-        """
-        return max(FEWEST_DRAWS, min(wanted, self.cells // max(1, cells_a_draw)))
-
-    def source(self, attack: str) -> SimulationRandomness:
-        """Give the randomness of an attack: the same for every target.
-
-        Parameters
-        ----------
-        attack : str
-            Name of the attack.
-
-        Returns
-        -------
-        SimulationRandomness
-            Targets that differ in their noise scale get the same noise, scaled.
-        """
-        return SimulationRandomness(self._seed(attack))
-
-    def generator(self, attack: str) -> np.random.Generator:
-        """Give a generator for choices of an attack that are not noise.
-
-        Parameters
-        ----------
-        attack : str
-            Name of the attack.
-
-        Returns
-        -------
-        numpy.random.Generator
-            Independent of :meth:`source`.
-        """
-        return np.random.default_rng(self._seed(f"{attack}, choices"))
-
-    def _seed(self, name: str) -> int:
-        sequence = np.random.SeedSequence((self.seed, zlib.crc32(name.encode())))
-        return int(sequence.generate_state(1, np.uint64)[0])
-
-
-QUICK = Effort("quick", n_trials=20_000, n_links=20_000, n_bootstraps=300, cells=2_000_000_000)
-FULL = Effort("full", n_trials=400_000, n_links=200_000, n_bootstraps=2000, cells=60_000_000_000)
 
 
 @dataclass(frozen=True)

@@ -7,31 +7,24 @@ public mechanism, so no attack on the same released row tells the two apart bett
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
-from neuroveil.audit.mechanism.estimators import LEVEL, epsilon_cap, smallest_detectable_epsilon
-from neuroveil.audit.mechanism.events import Certified, certify, choose_event
-from neuroveil.audit.table.frame import (
-    FEWEST_DRAWS,
-    FEWEST_PATIENTS,
-    AuditFrame,
-    Claim,
-    Effort,
-    Progress,
-    Target,
-)
+from neuroveil.audit.mechanism.estimators import epsilon_cap
+from neuroveil.audit.table.effort import FEWEST_DRAWS, Effort, Progress
+from neuroveil.audit.table.frame import FEWEST_PATIENTS, AuditFrame, Claim, Target
 from neuroveil.audit.table.games import Kind, make_game
-from neuroveil.audit.table.rates import (
-    POWER_FACTOR,
-    Game,
-    RateCurve,
-    false_alarm_axis,
-    interval,
+from neuroveil.audit.table.membership_figures import (
+    FALSE_ALARMS,
+    MARGIN,
+    SIDES,
+    Played,
+    area_figure,
+    certify_bound,
+    epsilon_figure,
+    low_alarm_figures,
+    plain_area,
+    play,
+    roc_curve,
 )
-from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure, Verdict
-from neuroveil.types.recording import FloatArray
+from neuroveil.types.audit import AttackResult, AuditFigure, Verdict
 
 VIOLATION_LEVEL = 0.9999
 """Confidence at which a claim is called violated; bounds are printed at 95 %.
@@ -39,28 +32,7 @@ VIOLATION_LEVEL = 0.9999
 A tight mechanism would exceed its own claim once in forty audits at 95 %.
 """
 
-MARGIN = 0.05
-"""An area under the curve within this of one half is not called a success."""
-
 _LARGE_EFFECT = 0.25
-_SIDES = 3  # patient, substitute, and a second substitute for the control
-_FALSE_ALARMS = ((1e-2, "1e-2"), (1e-3, "1e-3"))
-
-
-@dataclass(frozen=True, eq=False)
-class Played:
-    """A game with its null control.
-
-    Parameters
-    ----------
-    game : Game
-        Patient against substitute.
-    control : Game
-        Substitute against substitute: nobody's membership can be told.
-    """
-
-    game: Game
-    control: Game
 
 
 def attack_membership(
@@ -96,46 +68,13 @@ def attack_membership(
     return result
 
 
-def play(frame: AuditFrame, target: Target, kind: Kind, effort: Effort) -> Played:
-    """Play one kind of game with fresh draws.
-
-    Parameters
-    ----------
-    frame : AuditFrame
-        The table.
-    target : Target
-        What is attacked.
-    kind : Kind
-        Who takes the patient's place, and whether it is known which row is whose.
-    effort : Effort
-        How long it may take.
-
-    Returns
-    -------
-    Played
-        Scores of both sides and of the control.
-    """
-    n = frame.n_patients
-    game = make_game(target, kind)
-    source, choices = effort.source("membership"), effort.generator("membership")
-    n_trials = effort.draws(effort.n_trials, _SIDES * game.cells_a_trial)
-    patients = choices.integers(0, n, size=(_SIDES, n_trials))
-    inside = game.scores(patients[0], True, source, choices)
-    outside = game.scores(patients[1], False, source, choices)
-    again = game.scores(patients[2], False, source, choices)
-    return Played(
-        Game(inside, outside, patients[0], patients[1], n),
-        Game(again, outside, patients[2], patients[1], n),
-    )
-
-
 def _kinds(target: Target, effort: Effort) -> tuple[Kind, ...]:
     """The game of the claim comes first; the other view of the rows where it is affordable."""
     known = target.claim is None or target.claim.trust_model != "shuffled"
     kinds = [Kind("another", known), Kind("farthest", known)]
     if target.releases_rows:
         view = Kind("another", not known)
-        if _SIDES * make_game(target, view).cells_a_trial * FEWEST_DRAWS <= effort.cells:
+        if SIDES * make_game(target, view).cells_a_trial * FEWEST_DRAWS <= effort.cells:
             kinds.append(view)
     return tuple(kinds)
 
@@ -147,13 +86,13 @@ def _judge(
     generator = effort.generator("membership, bootstrap")
     curves = played[typical].game.bootstrap(effort.n_bootstraps, generator)
     nulls = played[typical].control.bootstrap(effort.n_bootstraps, generator)
-    auc = _area(played[typical], curves, nulls, "auc", _who(typical, target))
-    figures = [auc, *_low_alarm_figures(played[typical], curves)]
-    figures.append(_plain_area(played[worst], effort, "auc_farthest", _who(worst, target)))
+    auc = area_figure(played[typical], curves, nulls, "auc", _who(typical, target))
+    figures = [auc, *low_alarm_figures(played[typical], curves)]
+    figures.append(plain_area(played[worst], effort, "auc_farthest", _who(worst, target)))
     for kind in list(played)[2:]:
         name = "auc_row_known" if kind.row_known else "auc_row_unknown"
-        figures.append(_plain_area(played[kind], effort, name, _who(kind, target)))
-    bound = _epsilon(played[worst], target.claim)
+        figures.append(plain_area(played[kind], effort, name, _who(kind, target)))
+    bound = epsilon_figure(played[worst], target.claim)
     figures.append(bound)
     verdict = _verdict(frame, _is_violated(played[worst], target.claim), auc)
     return AttackResult(
@@ -164,7 +103,7 @@ def _judge(
         verdict=verdict,
         sentence=_sentence(target, auc, bound, verdict),
         figures=tuple(figures),
-        curves=(_roc(played[typical], curves),),
+        curves=(roc_curve(played[typical], curves),),
         limits=_limits(frame, played, bound, target),
         settings={
             "mechanism": target.channel.name,
@@ -180,79 +119,10 @@ def _judge(
     )
 
 
-def _area(
-    played: Played, curves: list[RateCurve], nulls: list[RateCurve], name: str, who: str
-) -> AuditFigure:
-    areas = np.array([curve.area for curve in curves])
-    null_areas = np.array([curve.area for curve in nulls])
-    low, high = interval(areas)
-    control_low, control_high = interval(null_areas)
-    spread = float(null_areas.std(ddof=1)) if null_areas.size > 1 else 0.5
-    return AuditFigure(
-        name=name,
-        label=f"Area under the curve, {who}",
-        value=played.game.curve().area,
-        low=low, high=high, level=LEVEL,
-        n=played.game.n_patients,
-        control=played.control.curve().area,
-        control_low=control_low, control_high=control_high,
-        smallest_detectable=min(1.0, 0.5 + max(MARGIN, POWER_FACTOR * spread)),
-    )  # fmt: skip
-
-
-def _plain_area(played: Played, effort: Effort, name: str, who: str) -> AuditFigure:
-    generator = effort.generator(f"membership, {name}")
-    curves = played.game.bootstrap(effort.n_bootstraps, generator)
-    nulls = played.control.bootstrap(effort.n_bootstraps, generator)
-    return _area(played, curves, nulls, name, who)
-
-
-def _low_alarm_figures(played: Played, curves: list[RateCurve]) -> list[AuditFigure]:
-    curve, control, figures = played.game.curve(), played.control.curve(), []
-    for rate, text in _FALSE_ALARMS:
-        value, realised = curve.at(rate)
-        low, high = interval(np.array([each.at(rate)[0] for each in curves]))
-        alarm_low, alarm_high = interval(np.array([each.at(rate)[1] for each in curves]))
-        n = played.game.n_patients
-        figures += [
-            AuditFigure(
-                f"tpr_at_fpr_{text}", f"Members found at {100 * rate:g} % false alarms",
-                value, low, high, LEVEL, n, control=control.at(rate)[0],
-            ),
-            AuditFigure(
-                f"realised_fpr_{text}", f"False alarms really had at {100 * rate:g} %",
-                realised, alarm_low, alarm_high, LEVEL, n, theory=rate,
-            ),
-        ]  # fmt: skip
-    return figures
-
-
-def _epsilon(played: Played, claim: Claim | None) -> AuditFigure:
-    delta = claim.delta if claim else 0.0
-    certified, control = _certified(played.game, delta), _certified(played.control, delta)
-    detectable = None
-    if claim is not None:
-        detectable = smallest_detectable_epsilon(claim.epsilon, delta, certified.n_trials)
-    return AuditFigure(
-        name="epsilon_lower_bound",
-        label="Lower bound of epsilon, against the most different row",
-        value=certified.bound, low=certified.bound, high=float("inf"), level=LEVEL,
-        n=certified.n_trials, control=control.bound,
-        smallest_detectable=detectable,
-    )  # fmt: skip
-
-
 def _is_violated(played: Played, claim: Claim | None) -> bool:
     if claim is None:
         return False
-    return _certified(played.game, claim.delta, VIOLATION_LEVEL).bound > claim.epsilon
-
-
-def _certified(game: Game, delta: float, level: float = LEVEL) -> Certified:
-    """Choose an event on one half of the trials, and count it on the other."""
-    half = game.inside.size // 2
-    event = choose_event(game.inside[:half], game.outside[:half], delta, level)
-    return certify(event, game.inside[half:], game.outside[half:], delta, level)
+    return certify_bound(played.game, claim.delta, VIOLATION_LEVEL).bound > claim.epsilon
 
 
 def _verdict(frame: AuditFrame, is_violated: bool, auc: AuditFigure) -> Verdict:
@@ -304,26 +174,11 @@ def _limits(
             "few trials."
         )
     fewest = min(each.game.inside.size for each in played.values())
-    if fewest < 1 / _FALSE_ALARMS[-1][0]:
+    if fewest < 1 / FALSE_ALARMS[-1][0]:
         limits.append(
             f"{fewest} trials say nothing about false alarm rates below {1 / fewest:.1g}."
         )
     return tuple(limits)
-
-
-def _roc(played: Played, curves: list[RateCurve]) -> AuditCurve:
-    axis = false_alarm_axis(played.game.outside.size)
-    sampled = np.array([curve.sampled(axis) for curve in curves])
-    band = (
-        np.percentile(sampled, [2.5, 97.5], axis=0)
-        if len(curves)
-        else np.full((2, axis.size), np.nan)
-    )
-    return AuditCurve(
-        "roc", "Members found against false alarms", "false positive rate",
-        "true positive rate", _floats(axis), _floats(played.game.curve().sampled(axis)),
-        _floats(band[0]), _floats(band[1]), _floats(played.control.curve().sampled(axis)),
-    )  # fmt: skip
 
 
 def _who(kind: Kind, target: Target) -> str:
@@ -336,7 +191,3 @@ def _who(kind: Kind, target: Target) -> str:
 
 def _key(kind: Kind) -> str:
     return f"{kind.substitute}, {'row known' if kind.row_known else 'row unknown'}"
-
-
-def _floats(values: FloatArray) -> tuple[float, ...]:
-    return tuple(values.tolist())

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroveil.audit.table.channels import AdditiveChannel, Channel
+from neuroveil.audit.table.additive import AdditiveChannel
+from neuroveil.audit.table.channels import Channel
 from neuroveil.audit.table.codewords import CodewordChannel
 from neuroveil.audit.table.frame import Claim
 from neuroveil.audit.table.moments import MomentsChannel

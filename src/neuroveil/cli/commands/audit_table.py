@@ -63,7 +63,7 @@ def command(face: Face, release: Path, table: Path, **options: Any) -> int:
 
 
 def _effort(options: dict[str, Any]) -> Any:
-    from neuroveil.audit.table.frame import FULL, QUICK
+    from neuroveil.audit.table.effort import FULL, QUICK
 
     effort = FULL if options["full"] else QUICK
     return effort if options["seed"] is None else replace(effort, seed=options["seed"])

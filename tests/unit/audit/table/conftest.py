@@ -7,9 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from neuroveil.audit.table.channels import AdditiveChannel, Channel
+from neuroveil.audit.table.additive import AdditiveChannel
+from neuroveil.audit.table.channels import Channel
 from neuroveil.audit.table.codewords import CodewordChannel
-from neuroveil.audit.table.frame import AuditFrame, Claim, Effort, make_targets
+from neuroveil.audit.table.effort import Effort
+from neuroveil.audit.table.frame import AuditFrame, Claim, make_targets
 from neuroveil.audit.table.moments import MomentsChannel
 from neuroveil.privacy.central.mean_covariance import MeanCovariance
 from neuroveil.privacy.central.moment_spec import MomentSpec

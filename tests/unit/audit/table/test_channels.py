@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from neuroveil.audit.table.channels import AdditiveChannel, ReleasedRows
+from neuroveil.audit.table.additive import AdditiveChannel
+from neuroveil.audit.table.channels import ReleasedRows
 from neuroveil.audit.table.codewords import CodewordChannel
 from neuroveil.audit.table.moments import MomentsChannel
 from neuroveil.privacy.codebook.design import CodebookDesign

@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neuroveil.audit.table.frame import AuditFrame, Effort
-from neuroveil.audit.table.linkage import attack_linkage, link
+from neuroveil.audit.table.effort import Effort
+from neuroveil.audit.table.frame import AuditFrame
+from neuroveil.audit.table.linkage import attack_linkage
+from neuroveil.audit.table.links import link
 from neuroveil.errors import RecordingError
 from neuroveil.types.recording import FloatArray
 

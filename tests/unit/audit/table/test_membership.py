@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from neuroveil.audit.table.channels import AdditiveChannel
-from neuroveil.audit.table.frame import AuditFrame, Claim, Effort
+from neuroveil.audit.table.additive import AdditiveChannel
+from neuroveil.audit.table.effort import Effort
+from neuroveil.audit.table.frame import AuditFrame, Claim
 from neuroveil.audit.table.games import Kind, make_game, other_patients
 from neuroveil.audit.table.membership import attack_membership, play
 from neuroveil.privacy.mechanisms.laplace import PaperLaplace
