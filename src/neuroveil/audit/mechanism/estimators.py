@@ -64,14 +64,7 @@ def clopper_pearson(hits: FloatArray, n_trials: int, level: float) -> tuple[Floa
     ----------
     Clopper and Pearson 1934, "The use of confidence or fiducial limits".
     """
-    from scipy.special import betaincinv
-
-    tail = (1 - level) / 2
-    hits = np.asarray(hits, dtype=np.float64)
-    some, some_missed = np.maximum(hits, 1e-9), np.maximum(n_trials - hits, 1e-9)
-    low = np.where(hits > 0, betaincinv(some, n_trials - hits + 1, tail), 0.0)
-    high = np.where(hits < n_trials, betaincinv(hits + 1, some_missed, 1 - tail), 1.0)
-    return low, high
+    return _lower_end(hits, n_trials, (1 - level) / 2), _upper_end(hits, n_trials, (1 - level) / 2)
 
 
 def epsilon_bounds(
@@ -97,8 +90,8 @@ def epsilon_bounds(
     ndarray of float64, shape (n_events,)
         Lower bounds of epsilon (no unit), at least 0.
     """
-    low, _ = clopper_pearson(hits, n_trials, level)
-    _, high = clopper_pearson(false_hits, n_trials, level)
+    low = _lower_end(hits, n_trials, (1 - level) / 2)
+    high = _upper_end(false_hits, n_trials, (1 - level) / 2)
     with np.errstate(divide="ignore"):
         bounds: FloatArray = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
     return np.maximum(bounds, 0.0)
@@ -236,3 +229,17 @@ def smallest_detectable_epsilon(
         else:
             low = mu
     return gaussian_epsilon(high, 1.0, delta or 1e-5)
+
+
+def _lower_end(hits: FloatArray, n_trials: int, tail: float) -> FloatArray:
+    from scipy.special import betaincinv
+
+    some = np.maximum(hits, 1e-9)
+    return np.where(hits > 0, betaincinv(some, n_trials - some + 1, tail), 0.0)
+
+
+def _upper_end(hits: FloatArray, n_trials: int, tail: float) -> FloatArray:
+    from scipy.special import betaincinv
+
+    missed = np.maximum(n_trials - hits, 1e-9)
+    return np.where(hits < n_trials, betaincinv(n_trials - missed + 1, missed, 1 - tail), 1.0)

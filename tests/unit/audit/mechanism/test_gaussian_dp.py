@@ -10,6 +10,7 @@ from neuroveil.audit.mechanism.gaussian_dp import gaussian_estimate
 from neuroveil.privacy.calibration import gaussian_epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.2, 1.0, 5.0])
 def test_intervals_cover_as_often_as_stated(mu: float) -> None:
     """400 runs, fixed seed; 95 % give or take 4 standard errors."""
