@@ -13,9 +13,10 @@ import numpy as np
 from neuroveil.audit.bits import audit_bits
 from neuroveil.audit.mechanism.black_box import BlackBoxSettings
 from neuroveil.audit.mechanism.black_box_result import audit_black_box
-from neuroveil.audit.mechanism.canaries import dense_row
+from neuroveil.audit.mechanism.canaries import canary_pairs, dense_row
 from neuroveil.audit.mechanism.codeword_noise import audit_codewords
 from neuroveil.audit.mechanism.laws import AdditiveLaw, CodewordLaw
+from neuroveil.audit.mechanism.moved import moved_pairs
 from neuroveil.audit.mechanism.noise import audit_noise
 from neuroveil.audit.randomness import audit_randomness
 from neuroveil.audit.replay import audit_replay
@@ -247,10 +248,13 @@ def _attacks(
         return audit_bits(subject, sizes.n_bits, seed_of(subject), progress=tell("last bits"))
 
     def black_box() -> AttackResult:
-        settings = BlackBoxSettings(n_trials=sizes.n_trials, seed=sizes.seed)
-        total = 100
+        subject, total = target.few_columns, 100
+        pairs = (
+            *canary_pairs(subject.facts), *moved_pairs(subject, target.n_rows, sizes.seed),
+        )  # fmt: skip
+        settings = BlackBoxSettings(n_trials=sizes.n_trials, seed=sizes.seed, pairs=pairs)
         return audit_black_box(
-            target.few_columns, settings,
+            subject, settings,
             lambda share: progress(round(total * share), total, "black box"),
         )  # fmt: skip
 
