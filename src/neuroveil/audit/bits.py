@@ -385,7 +385,7 @@ def _curve(found: _Found) -> AuditCurve:
     band = 1.96 * np.hypot(*spread)
     return AuditCurve(
         "last_bits", "Difference between the two rows, bit by bit",
-        "exponent k of the bit", "difference of the shares with a bit of 2^k or finer",
+        "exponent k", "difference of the shares with a bit of 2^k or finer",
         _floats(bits), _floats(difference), _floats(difference - band),
         _floats(difference + band), _floats(shares[2] - shares[3]),
     )  # fmt: skip

@@ -78,7 +78,7 @@ class AuditFolder:
         write_json(self.folder / UNFINISHED, {"notice": NOTICE, "key": self._key, "results": plain})
 
     def finish(self, document: Mapping[str, Any], pages: Mapping[str, str]) -> None:
-        """Write results and pages, and forget that the run was unfinished.
+        """Write results and pages in place of earlier ones, and end the unfinished run.
 
         Parameters
         ----------
@@ -87,10 +87,20 @@ class AuditFolder:
         pages : mapping of str to str
             HTML by file name.
         """
-        write_json(self.folder / RESULTS, {"notice": NOTICE, **document})
+        for name in self._earlier_pages() - set(pages):
+            (self.folder / name).unlink(missing_ok=True)
         for name, page in pages.items():
             write_text(self.folder / name, page)
+        write_json(self.folder / RESULTS, {"notice": NOTICE, **document, "pages": list(pages)})
         (self.folder / UNFINISHED).unlink(missing_ok=True)
+
+    def _earlier_pages(self) -> set[str]:
+        """Pages of an earlier audit in this folder; they would seem to belong to this one."""
+        try:
+            document = json.loads((self.folder / RESULTS).read_text(encoding="utf-8"))
+            return {name for name in document["pages"] if Path(name).name == name}
+        except (OSError, ValueError, KeyError, TypeError):
+            return set()
 
 
 def result_from_json(document: Mapping[str, Any]) -> AttackResult:

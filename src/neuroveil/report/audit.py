@@ -181,6 +181,8 @@ def _control(figure: AuditFigure) -> str:
     text = _number(figure.control)
     if figure.control_low is None or figure.control_high is None:
         return text
+    if figure.control in {figure.control_low, figure.control_high}:
+        return text  # a bound is its own interval
     return f"{text} ({_interval(figure.control_low, figure.control_high)})"
 
 

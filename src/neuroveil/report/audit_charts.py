@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from textwrap import fill
 
 from neuroveil.report.drawing import BLUE, GREY, drawing, inline, legend_above, plain_text
 from neuroveil.report.text import number
 from neuroveil.types.audit import AuditCurve
 
 _HEIGHT_INCHES = 2.9
+_LABEL_WIDTH = 36  # characters beside the axis
 _MOST_MARKED_POINTS = 40
 _LOG_SPAN = 50.0  # positive values that span more than this are read on a log axis
 
@@ -42,7 +44,7 @@ def curve_chart(curve: AuditCurve, name: str) -> str:
         axes.plot(curve.x, curve.y, color=BLUE, marker=marker, markersize=4, linewidth=1.8,
                   label="measured")  # fmt: skip
         axes.set_xlabel(plain_text(curve.x_label))
-        axes.set_ylabel(plain_text(curve.y_label))
+        axes.set_ylabel(fill(plain_text(curve.y_label), _LABEL_WIDTH))
         if _is_wide(curve.x):
             axes.set_xscale("log")
         if _is_wide((*curve.y, *curve.low, *curve.high, *curve.control)):

@@ -62,6 +62,12 @@ def test_a_page_shows_figure_interval_control_and_what_could_have_been_seen():
     assert "n_trials" in page
 
 
+def test_a_control_that_is_a_bound_is_written_once():
+    bound = replace(FIGURE, control=0.0, control_low=0.0, control_high=math.inf)
+    page = audit_pages(HEADING, (replace(RESULT, figures=(bound,)),))["black_box.html"]
+    assert "<td>0</td>" in page
+
+
 def test_every_page_is_marked_internal_and_asks_for_nothing_from_outside():
     pages = audit_pages(HEADING, (RESULT,))
     for page in pages.values():
