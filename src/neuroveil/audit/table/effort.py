@@ -97,4 +97,4 @@ class Effort:
 
 
 QUICK = Effort("quick", n_trials=20_000, n_links=20_000, n_bootstraps=300, cells=2_000_000_000)
-FULL = Effort("full", n_trials=400_000, n_links=200_000, n_bootstraps=2000, cells=60_000_000_000)
+FULL = Effort("full", n_trials=400_000, n_links=200_000, n_bootstraps=1000, cells=60_000_000_000)

@@ -13,8 +13,8 @@ from neuroveil.audit.table.frame import AuditFrame, Claim, Target
 from neuroveil.audit.table.games import Kind, make_game
 from neuroveil.audit.table.rates import (
     POWER_FACTOR,
+    CurveSample,
     Game,
-    RateCurve,
     false_alarm_axis,
     interval,
 )
@@ -81,7 +81,7 @@ def play(frame: AuditFrame, target: Target, kind: Kind, effort: Effort) -> Playe
 
 
 def area_figure(
-    played: Played, curves: list[RateCurve], nulls: list[RateCurve], name: str, who: str
+    played: Played, curves: list[CurveSample], nulls: list[CurveSample], name: str, who: str
 ) -> AuditFigure:
     """Give the area under the curve with its interval, control and smallest effect.
 
@@ -89,7 +89,7 @@ def area_figure(
     ----------
     played : Played
         The game.
-    curves, nulls : list of RateCurve
+    curves, nulls : list of CurveSample
         Bootstrap tables of the game and of its control.
     name : str
         Key of the figure.
@@ -143,14 +143,14 @@ def plain_area(played: Played, effort: Effort, name: str, who: str) -> AuditFigu
     return area_figure(played, curves, nulls, name, who)
 
 
-def low_alarm_figures(played: Played, curves: list[RateCurve]) -> list[AuditFigure]:
+def low_alarm_figures(played: Played, curves: list[CurveSample]) -> list[AuditFigure]:
     """Give members found at few false alarms, and the false alarms that ties really leave.
 
     Parameters
     ----------
     played : Played
         The game.
-    curves : list of RateCurve
+    curves : list of CurveSample
         Bootstrap tables.
 
     Returns
@@ -158,7 +158,8 @@ def low_alarm_figures(played: Played, curves: list[RateCurve]) -> list[AuditFigu
     list of AuditFigure
         Two for each rate in :data:`FALSE_ALARMS`.
     """
-    curve, control, figures = played.game.curve(), played.control.curve(), []
+    curve, control = played.game.curve(), played.control.curve()
+    figures: list[AuditFigure] = []
     for rate, text in FALSE_ALARMS:
         value, realised = curve.at(rate)
         low, high = interval(np.array([each.at(rate)[0] for each in curves]))
@@ -228,14 +229,14 @@ def certify_bound(game: Game, delta: float, level: float = LEVEL) -> Certified:
     return certify(event, game.inside[half:], game.outside[half:], delta, level)
 
 
-def roc_curve(played: Played, curves: list[RateCurve]) -> AuditCurve:
+def roc_curve(played: Played, curves: list[CurveSample]) -> AuditCurve:
     """Give members found against false alarms, with a band and the control.
 
     Parameters
     ----------
     played : Played
         The game.
-    curves : list of RateCurve
+    curves : list of CurveSample
         Bootstrap tables.
 
     Returns
@@ -244,16 +245,13 @@ def roc_curve(played: Played, curves: list[RateCurve]) -> AuditCurve:
         On a logarithmic axis of false alarms.
     """
     axis = false_alarm_axis(played.game.outside.size)
-    sampled = np.array([curve.sampled(axis) for curve in curves])
-    band = (
-        np.percentile(sampled, [2.5, 97.5], axis=0)
-        if len(curves)
-        else np.full((2, axis.size), np.nan)
-    )
+    actual, control = played.game.curve().sample(axis), played.control.curve().sample(axis)
+    sampled = np.array([curve.sampled(axis) for curve in curves or [actual]])
+    band = np.percentile(sampled, [2.5, 97.5], axis=0)
     return AuditCurve(
         "roc", "Members found against false alarms", "false positive rate",
-        "true positive rate", _floats(axis), _floats(played.game.curve().sampled(axis)),
-        _floats(band[0]), _floats(band[1]), _floats(played.control.curve().sampled(axis)),
+        "true positive rate", _floats(axis), _floats(actual.true_positive),
+        _floats(band[0]), _floats(band[1]), _floats(control.true_positive),
     )  # fmt: skip
 
 

@@ -19,6 +19,9 @@ from neuroveil.types.recording import FloatArray
 POWER_FACTOR = 1.96 + 0.84
 """Standard errors of the null control between chance and what is found four times of five."""
 
+LOW_RATES = (1e-3, 1e-2)
+"""False alarm rates that are always kept of a curve."""
+
 _LOG_POINTS = 41
 
 
@@ -63,7 +66,7 @@ class Game:
         sides = np.array([inside, outside], dtype=np.float64)
         return RateCurve(_share_above(sides[0]), _share_above(sides[1]))
 
-    def bootstrap(self, n_tables: int, generator: np.random.Generator) -> list[RateCurve]:
+    def bootstrap(self, n_tables: int, generator: np.random.Generator) -> list[CurveSample]:
         """Draw tables of patients with replacement.
 
         Parameters
@@ -75,13 +78,14 @@ class Game:
 
         Returns
         -------
-        list of RateCurve
+        list of CurveSample
             One a table; tables in which a side is empty are left out.
         """
         n = self.n_patients
+        rates = np.union1d(false_alarm_axis(self.outside.size), LOW_RATES)
         tables = generator.multinomial(n, np.full(n, 1 / n), size=n_tables).astype(np.float64)
-        curves = [self.curve(weights) for weights in tables]
-        return [curve for curve in curves if curve.is_defined]
+        curves = (self.curve(weights) for weights in tables)
+        return [curve.sample(rates) for curve in curves if curve.is_defined]
 
     @cached_property
     def _levels(self) -> tuple[int, IntArray]:
@@ -134,20 +138,72 @@ class RateCurve:
             return 0.0, 0.0
         return float(self.true_positive[place]), float(self.false_positive[place])
 
-    def sampled(self, false_positive: FloatArray) -> FloatArray:
-        """Give the true positive rate at several false alarm rates, as in :meth:`at`.
+    def sample(self, rates: FloatArray) -> CurveSample:
+        """Keep the area, and what happens at some false alarm rates.
 
         Parameters
         ----------
-        false_positive : ndarray of float64, shape (n_points,)
-            Allowed false positive rates.
+        rates : ndarray of float64, shape (n_rates,)
+            Allowed false positive rates, in increasing order.
 
         Returns
         -------
-        ndarray of float64, shape (n_points,)
+        CurveSample
+            Small, however many trials there were.
+        """
+        found = np.array([self.at(rate) for rate in rates.tolist()])
+        return CurveSample(self.area, rates, found[:, 0], found[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class CurveSample:
+    """What is kept of a curve.
+
+    Parameters
+    ----------
+    area : float
+        Area under the whole curve.
+    rates : ndarray of float64, shape (n_rates,)
+        Allowed false positive rates, in increasing order.
+    true_positive, realised : ndarray of float64, shape (n_rates,)
+        True positive and realised false positive rate at each.
+    """
+
+    area: float
+    rates: FloatArray
+    true_positive: FloatArray
+    realised: FloatArray
+
+    def at(self, rate: float) -> tuple[float, float]:
+        """Give what was kept at a rate.
+
+        Parameters
+        ----------
+        rate : float
+            One of :attr:`rates`.
+
+        Returns
+        -------
+        true_positive, realised : float
+            As of :meth:`RateCurve.at`.
+        """
+        place = int(np.searchsorted(self.rates, rate))
+        return float(self.true_positive[place]), float(self.realised[place])
+
+    def sampled(self, rates: FloatArray) -> FloatArray:
+        """Give true positive rates at several rates that were kept.
+
+        Parameters
+        ----------
+        rates : ndarray of float64, shape (n,)
+            Some of :attr:`rates`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
             True positive rates.
         """
-        return np.array([self.at(rate)[0] for rate in false_positive.tolist()])
+        return self.true_positive[np.searchsorted(self.rates, rates)]
 
 
 def false_alarm_axis(n_trials: int) -> FloatArray:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from neuroveil.audit.mechanism.estimators import LEVEL
 from neuroveil.audit.table.effort import Progress
 from neuroveil.audit.table.frame import FEWEST_PATIENTS
-from neuroveil.audit.table.rates import POWER_FACTOR, Game, RateCurve, false_alarm_axis, interval
+from neuroveil.audit.table.rates import POWER_FACTOR, CurveSample, Game, false_alarm_axis, interval
 from neuroveil.errors import StudyError, StudyMistake
 from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure, Verdict
 from neuroveil.types.recording import FloatArray
@@ -277,7 +277,7 @@ def _judge(game: Game, control: Game, settings: LiraSettings) -> AttackResult:
 
 
 def _area(
-    game: Game, control: Game, curves: list[RateCurve], nulls: list[RateCurve]
+    game: Game, control: Game, curves: list[CurveSample], nulls: list[CurveSample]
 ) -> AuditFigure:
     null_areas = np.array([curve.area for curve in nulls])
     low, high = interval(np.array([curve.area for curve in curves]))
@@ -292,7 +292,7 @@ def _area(
     )  # fmt: skip
 
 
-def _low_alarms(game: Game, control: Game, curves: list[RateCurve]) -> list[AuditFigure]:
+def _low_alarms(game: Game, control: Game, curves: list[CurveSample]) -> list[AuditFigure]:
     figures = []
     for rate, text in _FALSE_ALARMS:
         value, realised = game.curve().at(rate)
@@ -312,12 +312,12 @@ def _verdict(n_patients: int, area: AuditFigure) -> Verdict:
     return "weak" if area.low > 0.5 + _MARGIN else "no_attack_succeeded"
 
 
-def _roc(game: Game, control: Game, curves: list[RateCurve]) -> AuditCurve:
+def _roc(game: Game, control: Game, curves: list[CurveSample]) -> AuditCurve:
     axis = false_alarm_axis(game.outside.size)
     low, high = np.percentile([curve.sampled(axis) for curve in curves], [2.5, 97.5], axis=0)
     return AuditCurve(
         "roc", "Members found against false alarms", "false positive rate",
         "true positive rate", tuple(axis.tolist()),
-        tuple(game.curve().sampled(axis).tolist()), tuple(low.tolist()), tuple(high.tolist()),
-        tuple(control.curve().sampled(axis).tolist()),
+        tuple(game.curve().sample(axis).true_positive.tolist()), tuple(low.tolist()),
+        tuple(high.tolist()), tuple(control.curve().sample(axis).true_positive.tolist()),
     )  # fmt: skip

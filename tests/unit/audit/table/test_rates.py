@@ -64,3 +64,14 @@ def test_curves_reach_as_low_as_trials_can_show() -> None:
     assert false_alarm_axis(20_000)[0] == pytest.approx(5e-4)
     assert false_alarm_axis(20)[0] == pytest.approx(0.1)
     assert false_alarm_axis(20)[-1] == 1.0
+
+
+def test_what_is_kept_of_a_curve_is_what_the_curve_says() -> None:
+    generator = np.random.default_rng(5)
+    curve = game(list(generator.normal(1, 1, 500)), list(generator.normal(0, 1, 500))).curve()
+    kept = curve.sample(np.array([1e-3, 1e-2, 0.3]))
+    assert kept.area == curve.area
+    assert [kept.at(rate) for rate in (1e-3, 1e-2, 0.3)] == [
+        curve.at(rate) for rate in (1e-3, 1e-2, 0.3)
+    ]
+    np.testing.assert_array_equal(kept.sampled(np.array([1e-2])), [curve.at(1e-2)[0]])
