@@ -34,7 +34,13 @@ def coverage_of(question: PlanQuestion) -> Coverage:
 
 def _sentences(question: PlanQuestion, scaling: Scaling, n_outside: int) -> tuple[str, ...]:
     if question.model is None:
+        private = (
+            "The columns are scaled with the cohort's own statistics, which nothing pays for: no "
+            "end-to-end guarantee is left, and what is said of attackers holds only for what "
+            "comes after scaling.",
+        )
         return (
+            *(private if scaling.fitted_on == "private" else ()),
             "There is no public covariance for these columns, so rows are taken to fill the "
             "clipping norm and columns to have nothing in common; shrinkage and public components "
             "cannot be planned.",

@@ -56,6 +56,8 @@ def test_what_the_reference_does_not_cover_is_said_plainly(ask, scale) -> None:
     assert "does not cover any of the 2 columns" in coverage_of(nowhere).sentences[0]
     without = ask(scaling=replace(ask().scaling, covariance=None))
     assert "no public covariance" in coverage_of(without).sentences[0]
+    private = ask(scaling=replace(without.scaling, fitted_on="private"))
+    assert "no end-to-end guarantee" in coverage_of(private).sentences[0]
 
 
 @pytest.mark.parametrize(
