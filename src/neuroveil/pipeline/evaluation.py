@@ -30,6 +30,7 @@ from neuroveil.pipeline.cache import cache_key, private_folder
 from neuroveil.pipeline.finished_units import read_done, write_done
 from neuroveil.pipeline.pool import Progress, no_progress, run_tasks
 from neuroveil.pipeline.promise import protect_settings, study_scaling
+from neuroveil.pipeline.revision import source_revision
 from neuroveil.pipeline.settings import require_epsilon, software_versions
 from neuroveil.privacy import ProtectSettings, scale_rows
 from neuroveil.study import Study
@@ -346,6 +347,7 @@ def _names(key: bytes, prepared: Prepared) -> Iterator[str]:
         cohort.rows.tobytes(), cohort.labels.tobytes(), cohort.scaling.digest.encode(),
         b"" if covariance is None else covariance.tobytes(),
         repr(sorted(versions.items())).encode(),
+        repr(source_revision()).encode(),
     ):  # fmt: skip
         common.update(hashlib.blake2b(part, key=key).digest())
     for unit in prepared.units:
