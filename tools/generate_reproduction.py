@@ -115,10 +115,10 @@ def blocks() -> dict[str, str]:
                         *(f"| {words} | {count} |" for words, count in counted.items())])],
         ),
         "side-by-side-eegmat": _joined(
-            [f"{introduction(eegmat)} {how_eegmat}"], map(markdown, _side_by_side(eegmat))
+            [f"{introduction(eegmat)} {how_eegmat}"], _side_by_side(eegmat)
         ),
         "side-by-side-simulated": _joined(
-            [introduction(simulated)], map(markdown, _side_by_side(simulated))
+            [introduction(simulated)], _side_by_side(simulated)
         ),
         "effects": _joined(map(markdown, effect_grids(simulated))),
         "tables": _joined(map(markdown, paper_grids(simulated))),
@@ -158,8 +158,9 @@ def draw() -> None:
             )
 
 
-def _side_by_side(reproduction: Reproduction) -> list[Any]:
-    return [*mechanism_grids(reproduction), classifier_grid(reproduction)]
+def _side_by_side(reproduction: Reproduction) -> list[str]:
+    grids = [*mechanism_grids(reproduction), classifier_grid(reproduction)]
+    return [markdown(grid, level=4) for grid in grids]
 
 
 def _joined(*parts: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neuroveil.types.reproduction import (
+    TRUSTS_NOBODY,
     VERDICT_WORDS,
     ClassifierFigures,
     Comparison,
@@ -101,15 +102,21 @@ def mechanism_grids(reproduction: Reproduction) -> tuple[Grid, ...]:
     names = dict.fromkeys(figures.name for figures in reproduction.mechanisms)
     by_name = {name: reproduction.mechanism(name) for name in names}
     epsilons = [figures.epsilon for figures in next(iter(by_name.values()))]
-    header = ("mechanism", "guarantee", "trusted", *(f"ε = {epsilon:g}" for epsilon in epsilons))
+    header = ("mechanism", "guarantee", *(f"ε = {epsilon:g}" for epsilon in epsilons))
     grids = []
     for quantity, (title, digits) in _LEFT.items():
-        rows = tuple(
-            (*_who(figures[0]), *(_mean(getattr(each, quantity), digits) for each in figures))
-            for figures in by_name.values()
+        shown = {
+            name: [getattr(each, quantity) for each in figures]
+            for name, figures in by_name.items()
             if figures[0].covariance_correlation is None
+        }
+        rows = tuple(
+            (*_who(by_name[name][0]), *(_mean(value, digits) for value in values))
+            for name, values in shown.items()
         )
-        grids.append(Grid(f"left-{quantity.replace('_', '-')}", title, header, rows))
+        note = _draws_behind(by_name, [value for values in shown.values() for value in values])
+        name = f"left-{quantity.replace('_', '-')}"
+        grids.append(Grid(name, title, header, rows, notes=(note,)))
     return (*grids, *_moments(by_name, header))
 
 
@@ -220,11 +227,26 @@ def _comparison(comparison: Comparison, table: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _who(figures: MechanismFigures) -> tuple[str, str, str]:
+def _who(figures: MechanismFigures) -> tuple[str, str]:
     if not figures.holds:
         factor = figures.epsilon_supported / figures.epsilon
-        return figures.label, f"none at ε; pure {factor:.2f} ε", figures.trust
-    return figures.label, "(ε, 10⁻⁵)" if figures.delta else "pure ε", figures.trust
+        return figures.label, f"none at ε; pure {factor:.2f} ε"
+    guarantee = "(ε, 10⁻⁵)" if figures.delta else "pure ε"
+    if figures.trust == TRUSTS_NOBODY:
+        return figures.label, guarantee
+    return figures.label, f"{guarantee}, trusting {figures.trust}"
+
+
+def _draws_behind(
+    by_name: dict[str, tuple[MechanismFigures, ...]], values: list[Estimate | None]
+) -> str:
+    counts = sorted({each.n_draws for figures in by_name.values() for each in figures})
+    widths = [(value.high - value.low) / 2 for value in values if value is not None]
+    draws = " or ".join(f"{count}" for count in counts)
+    return (
+        f"Means over {draws} draws; the 95 % interval of a mean is ± {max(widths):.2g} at most, "
+        "over draws of the noise for these very patients."
+    )
 
 
 def _moments(

@@ -26,6 +26,9 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 """What each verdict is called on paper."""
 
+TRUSTS_NOBODY = "nobody"
+"""Who has to be trusted where every row is randomised on its own."""
+
 COUNTS: tuple[str, ...] = ("true_negative", "false_positive", "false_negative", "true_positive")
 SCORES: tuple[str, ...] = (
     "accuracy", "precision", "recall", "specificity", "balanced_accuracy", "f1",

@@ -71,6 +71,9 @@ def test_what_has_no_guarantee_says_so(reproduction: Reproduction) -> None:
     guarantees = {row[0]: row[1] for row in grid.rows}
     assert guarantees["Laplace, the paper's scale"] == "none at ε; pure 19.05 ε"
     assert guarantees["PrivUnit"] == "pure ε"
+    assert (
+        "trusting whoever shuffles" in guarantees["public components + PrivUnit + Wiener, shuffled"]
+    )
     assert sum("none" in words for words in guarantees.values()) == 1
 
 

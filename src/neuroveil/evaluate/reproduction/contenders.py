@@ -9,6 +9,7 @@ from neuroveil.errors import StudyError, StudyMistake
 from neuroveil.evaluate.reproduction.printed import DELTA
 from neuroveil.privacy.public_model import public_model
 from neuroveil.privacy.settings import MEAN_COVARIANCE
+from neuroveil.types.reproduction import TRUSTS_NOBODY
 from neuroveil.types.scaling import Scaling
 
 
@@ -34,7 +35,7 @@ class Contender:
     label: str
     mechanism: str
     trust_model: Literal["local", "shuffled", "central"] = "local"
-    trust: str = "nobody"
+    trust: str = TRUSTS_NOBODY
     uses_public_model: bool = False
 
     @property
