@@ -17,6 +17,7 @@ from neuroveil.keys import create_key
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.release_folder import write_release
 from neuroveil.privacy import LabelPolicy, ProtectSettings, charge_request, release_any
+from neuroveil.privacy.central.dp_scaling import ScalingBudget
 from neuroveil.privacy.settings import Postprocessing, Projection
 from neuroveil.reference import default_reference
 from neuroveil.types.catalogue import FEATURE_NAMES, STANDARD_CHANNELS, columns_for
@@ -44,6 +45,10 @@ HANDS = (
 # The built-in reference ends below high gamma, and projection needs one that covers all.
 FEATURES = tuple(name for name in FEATURE_NAMES if not name.startswith("high_gamma"))
 
+DRAWN: dict[str, Any] = {
+    "trust_model": "central", "scaling_budget": ScalingBudget(300.0, 5e-6),
+}  # fmt: skip
+
 RECIPES: dict[str, ProtectSettings] = {
     "gaussian": ProtectSettings("gaussian", 1.0, 1e-5, 2.0),
     "gaussian 0.5": ProtectSettings("gaussian", 0.5, 1e-6, 2.0),
@@ -59,6 +64,9 @@ RECIPES: dict[str, ProtectSettings] = {
     "signed": ProtectSettings("gaussian", 1.0, 1e-5, 2.0),
     "privunit": ProtectSettings("privunit", 5.0, 0.0, 2.0),
     "central": ProtectSettings("mean_covariance", 1.0, 1e-5, 2.0, trust_model="central"),
+    "drawn": ProtectSettings("gaussian", 1.0, 5e-6, 2.0, **DRAWN),
+    "drawn codewords": ProtectSettings("privunit", 5.0, 0.0, 2.0, **DRAWN),
+    "drawn central": ProtectSettings("mean_covariance", 1.0, 5e-6, 2.0, **DRAWN),
     "shuffled": ProtectSettings(
         "privunit", 2.0, 1e-5, 2.0, trust_model="shuffled", projection=Projection(4)
     ),
@@ -87,6 +95,11 @@ def forger() -> ModuleType:
 @pytest.fixture(scope="session")
 def arithmetic() -> ModuleType:
     return _load("forger_arithmetic")
+
+
+@pytest.fixture(scope="session")
+def moments_arithmetic() -> ModuleType:
+    return _load("forger_moments")
 
 
 @pytest.fixture(scope="session")

@@ -84,8 +84,17 @@ def slack_for(v: Values, formula: str) -> Any:
         return mpf(0)
     per_cell = mpf(v["bound.dimension"]) / (24 * mpf(v["mechanism.integer_scale"]) ** 2)
     if SECOND_SLACK in formula:
-        return -expm1(-per_cell) * mpf(v["guarantee.delta"]) + exp(mpf(-99))
+        return -expm1(-per_cell) * mpf(delta_of_rows(v)) + exp(mpf(-99))
     return (1 + exp(mpf(v["mechanism.epsilon"]))) * per_cell
+
+
+def delta_of_rows(v: Values) -> float:
+    """What scaling leaves of delta, where it spends some."""
+    return float(v.get("guarantee.delta_rows", v["guarantee.delta"]))
+
+
+def is_drawn(v: Values) -> bool:
+    return bool(v["preprocessing.scaling"]["fitted_on"] == "dp")
 
 
 def read_values(document: Document) -> Values:
@@ -153,7 +162,9 @@ def _foundations(v: Values, put: Callable[..., None]) -> None:
         mechanism__consumes_norm=lambda: CONSUMED[mechanism],
         sensitivity__norm=lambda: v["mechanism.consumes_norm"],
         guarantee__variant=lambda: (
-            "approximate_dp" if shuffled or mechanism == "gaussian" else "pure_dp"
+            "approximate_dp"
+            if shuffled or mechanism == "gaussian" or (is_drawn(v) and v["guarantee.delta"])
+            else "pure_dp"
         ),
         accountant__name=lambda: ACCOUNTANTS[mechanism],
         accountant__adjacency=lambda: v["adjacency.relation"],
@@ -165,8 +176,13 @@ def _foundations(v: Values, put: Callable[..., None]) -> None:
             projection["params"]["components"] if projection else v["domain.dimension"]
         ),
     )
+    if is_drawn(v):
+        constants_drawn(v, put)
     put(
-        guarantee__epsilon=lambda: v["guarantee.epsilon_rows"] + v["guarantee.epsilon_labels"],
+        guarantee__epsilon=lambda: (
+            v["guarantee.epsilon_rows"] + v["guarantee.epsilon_labels"]
+            + v["preprocessing.scaling"]["epsilon"]
+        ),
         guarantee__delta_slack=lambda: v["guarantee.delta_slack"],
         model__batch=lambda: v["domain.n"],
     )
@@ -198,7 +214,7 @@ def _noise(v: Values, put: Callable[..., None], slack_formula: str) -> None:
     put(guarantee__delta_slack=lambda: up(slack_for(v, slack_formula)))
     put(
         guarantee__delta_calibrated=lambda: float(
-            mpf(v["guarantee.delta"]) - mpf(v["guarantee.delta_slack"])
+            mpf(delta_of_rows(v)) - mpf(v["guarantee.delta_slack"])
         )
     )
 
@@ -278,7 +294,7 @@ def _codewords(v: Values, put: Callable[..., None]) -> None:
     put(guarantee__epsilon_supported=supported)
     put(
         guarantee__delta_calibrated=lambda: float(
-            mpf(v["guarantee.delta"]) - mpf(v["guarantee.delta_slack"])
+            mpf(delta_of_rows(v)) - mpf(v["guarantee.delta_slack"])
         )
     )
     moments = inner_product(v)
@@ -414,7 +430,41 @@ def _events(v: Values) -> list[dict[str, Any]]:
         {"mechanism": "randomised_response", "epsilon": label["epsilon"], "releases": 1}
         for label in v["domain.labels"]
     ]
-    return [rows, *labels]
+    return [rows, *constants_counted(v), *labels]
+
+
+def constants_counted(v: Values) -> list[dict[str, Any]]:
+    if not is_drawn(v):
+        return []
+    budget = {key: v["preprocessing.scaling"][key] for key in ("epsilon", "delta")}
+    return [{"mechanism": "dp_quantiles", **budget, "releases": 1}]
+
+
+def constants_drawn(v: Values, put: Callable[..., None]) -> None:
+    """What each quantile may spend, and the whole promise."""
+    budget = v["preprocessing.scaling"]
+    put(preprocessing__n_quantiles=lambda: 2 * v["domain.dimension"])
+    count = v["preprocessing.n_quantiles"]
+    put(
+        preprocessing__quantile_epsilon=lambda: quantile_epsilon(
+            count, mpf(budget["epsilon"]), mpf(budget["delta"])
+        ),
+        guarantee__delta=lambda: float(
+            _decimal(v["guarantee.delta_rows"]) + _decimal(budget["delta"])
+        ),
+    )
+    put(preprocessing__quantile_rho=lambda: count * v["preprocessing.quantile_epsilon"] ** 2 / 8)
+
+
+def quantile_epsilon(count: int, epsilon: Any, delta: Any) -> float:
+    """By adding up, or by the best of many orders of zero-concentrated privacy."""
+    best = epsilon / count
+    for step in range(-1600, 2801) if delta > 0 else ():
+        excess = exp(mpf(step) / 200)
+        order = 1 + excess
+        rho = (epsilon + log(order * delta) / excess - log(1 - 1 / order)) / order
+        best = max(best, sqrt(8 * rho / count)) if rho > 0 else best
+    return float(best * (1 - mpf(10) ** -9))
 
 
 def _with_digest(step: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -430,7 +480,8 @@ def verdict(document: Document) -> str:
     """The one sentence, in the form for an honest chain without a broken link."""
     v = read_values(document)
     epsilon, delta = (f"{float(v[f'guarantee.{name}'])!r}" for name in ("epsilon", "delta"))
-    given = ", given a trusted shuffler" if v["model.trust"] == "shuffled" else ""
+    who = {"shuffled": "shuffler", "central": "curator"}.get(v["model.trust"])
+    given = f", given a trusted {who}" if who else ""
     text = f"Differentially private for every patient{given}: epsilon = {epsilon}, delta = {delta}."
     if v["domain.unprotected"]:
         text += f" Not covered: {', '.join(v['domain.unprotected'])}."

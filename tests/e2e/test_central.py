@@ -47,7 +47,12 @@ def test_release_of_moments(neuroveil, study) -> None:
     released = neuroveil("release", study, "--json")
     assert released.code == 0, released.everything
     assert released.json["remaining"]["epsilon"] == 25.0
-    assert released.json["internal_utility"] is None
+    measured = released.json["internal_utility"]
+    assert measured["mean_rmse"]["low"] < measured["mean_rmse"]["mean"]
+    assert 0 < measured["marginal_distance"]["mean"] < 1
+    page = Path(released.json["internal_report"]).read_text()
+    assert "Correlation of covariance entries" in page
+    assert "INTERNAL" in page
     folder = Path(released.json["release"])
     assert {file.name for file in folder.iterdir()} == {
         "certificate.json", "moments.csv", "mean.csv", "covariance.csv", "synthetic.csv",

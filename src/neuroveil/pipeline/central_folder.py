@@ -9,6 +9,9 @@ from typing import Any
 
 from neuroveil.types.central_release import CentralRelease
 
+CONSTANTS = ("Centre", "Spread", "PublicCentre", "PublicSpread", "OutsideReference")
+"""What a dictionary tells of a column's scaling, as far as it is published."""
+
 
 def moments_text(release: CentralRelease) -> str:
     """Write the released sums: the only file that rests on patients directly.
@@ -90,10 +93,10 @@ def synthetic_dictionary(
     dict
         For ``synthetic.json``.
     """
-    is_public = release.scaling.fitted_on == "public"
+    is_public = release.scaling.is_published
     columns = {}
     for name, entry in scaled.items():
-        kept = {key: entry[key] for key in ("Centre", "Spread", "OutsideReference") if is_public}
+        kept = {key: entry[key] for key in CONSTANTS if key in entry}
         what = entry["FeatureLabel"] if is_public else f"{entry['FeatureLabel']}, scaled"
         columns[name] = {
             "Description": f"Synthetic value of {what}; it belongs to nobody",

@@ -102,7 +102,7 @@ def run_demo(folder: Path, epsilon: float = 1.0, progress: Progress = no_progres
     study = load_study(folder)
     released = release_study(study, progress=progress)
     internal, utility = write_internal_report(study, released, 20, progress)
-    assert utility is not None  # the demonstration releases rows
+    assert isinstance(utility, UtilityResult)  # the demonstration releases rows
     return DemoResult(
         verdict=released.certificate.verdict,
         report=released.folder / "report.html",

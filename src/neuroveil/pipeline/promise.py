@@ -18,11 +18,13 @@ from neuroveil.pipeline.settings import (
     study_columns,
 )
 from neuroveil.privacy import LabelPolicy, ProtectSettings, private_statistics_scaling
+from neuroveil.privacy.central.dp_scaling import ScalingBudget, predict_scaling
 from neuroveil.privacy.central.wiring import choose_central
 from neuroveil.privacy.choice import RowChoice, RowWishes, choose_rows
 from neuroveil.privacy.settings import MEAN_COVARIANCE, Postprocessing, TrustModel
 from neuroveil.reference import Reference, default_reference, load_reference
 from neuroveil.study import Study
+from neuroveil.study.promise import largest_delta
 from neuroveil.types.scaling import Scaling
 from neuroveil.types.table import FeatureTable
 
@@ -51,7 +53,16 @@ def protect_settings(study: Study, n_patients: int) -> ProtectSettings:
         mechanism can be calibrated.
     """
     privacy, post = study.privacy, study.postprocessing
-    choice = _choose(study, n_patients)
+    choice, budget = _choose(study, n_patients), scaling_budget(study, n_patients)
+    sentence = choice.sentence
+    if budget is not None:
+        spec = budget.spec(len(study_columns(study)), n_patients)
+        sentence += f" {predict_scaling(spec).describe(n_patients)}"
+    if _leaves_delta_out(study, n_patients):
+        sentence += (
+            f" Mechanisms that spend delta were left out: it is above "
+            f"{largest_delta(n_patients):.3g} without a justification."
+        )
     return ProtectSettings(
         mechanism=choice.mechanism,
         epsilon=require_epsilon(study),
@@ -67,22 +78,70 @@ def protect_settings(study: Study, n_patients: int) -> ProtectSettings:
         projection=choice.projection,
         postprocessing=Postprocessing(post.shrinkage, post.feature_units, post.clamp),
         codebook=choice.codebook,
-        choice=choice.sentence,
+        choice=sentence,
         delta_justification=privacy.delta_justification,
+        scaling_budget=budget,
     )
+
+
+def scaling_budget(study: Study, n_patients: int) -> ScalingBudget | None:
+    """Give what scaling constants from the cohort may spend.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+    n_patients : int
+        Roster size, public.
+
+    Returns
+    -------
+    ScalingBudget or None
+        None where the study scales with constants that are not drawn.
+    """
+    reference = study.reference
+    if reference.scaling != "dp_quantiles" or reference.epsilon is None:
+        return None
+    beside = reference.delta_beside(row_delta(study, n_patients), largest_delta(n_patients))
+    return ScalingBudget(reference.epsilon, beside)
+
+
+def row_delta(study: Study, n_patients: int) -> float:
+    """Give the delta of rows or moments.
+
+    Parameters
+    ----------
+    study : Study
+        Checked settings.
+    n_patients : int
+        Roster size, public.
+
+    Returns
+    -------
+    float
+        As set; otherwise what needs no justification, half of it beside scaling constants that
+        spend the other half.
+    """
+    shared = study.reference.scaling == "dp_quantiles" and study.reference.delta != 0
+    return study.privacy.delta_for(n_patients, 0.5 if shared else 1.0)
 
 
 def _choose(study: Study, n_patients: int) -> RowChoice:
     """Choose among rows, or among rows and moments where somebody may see all rows."""
-    if study.privacy.trust_model != "central":
+    draws = study.reference.scaling == "dp_quantiles"
+    moments = study.privacy.mechanism == MEAN_COVARIANCE
+    if study.privacy.trust_model != "central" or (draws and not moments):
         return choose_rows(row_wishes(study, n_patients), planning_scaling(study), n_patients)
     return choose_central(row_wishes(study, n_patients), planning_scaling(study), n_patients)
 
 
 def _trust_of(study: Study, choice: RowChoice) -> TrustModel:
-    """Rows that are released although a curator is trusted need nobody's trust."""
-    trust = study.privacy.trust_model
-    if trust == "central" and choice.mechanism != MEAN_COVARIANCE:
+    """Rows that are released although a curator is trusted need nobody's trust.
+
+    Unless their scaling constants come from all of them.
+    """
+    trust, draws = study.privacy.trust_model, study.reference.scaling == "dp_quantiles"
+    if trust == "central" and choice.mechanism != MEAN_COVARIANCE and not draws:
         return "local"
     return trust
 
@@ -111,7 +170,7 @@ def row_wishes(study: Study, n_patients: int) -> RowWishes:
     return RowWishes(
         mechanism=privacy.mechanism,
         epsilon=require_epsilon(study),
-        delta=privacy.delta_for(n_patients),
+        delta=0.0 if _leaves_delta_out(study, n_patients) else row_delta(study, n_patients),
         clip_norm=privacy.clip_norm,
         norm=privacy.norm,
         trust_model="local" if privacy.trust_model == "central" else privacy.trust_model,
@@ -120,6 +179,14 @@ def row_wishes(study: Study, n_patients: int) -> RowWishes:
         largest_codebook=privacy.largest_codebook,
         fresh_per_row=privacy.codebook_per_row,
     )
+
+
+def _leaves_delta_out(study: Study, n_patients: int) -> bool:
+    """Whether ``auto`` has only mechanisms to choose from that spend no delta."""
+    privacy = study.privacy
+    is_free = privacy.mechanism == "auto" and privacy.trust_model == "local"
+    is_large = row_delta(study, n_patients) > largest_delta(n_patients)
+    return is_free and is_large and privacy.delta_justification is None
 
 
 def planning_scaling(study: Study) -> Scaling:
@@ -133,8 +200,8 @@ def planning_scaling(study: Study) -> Scaling:
     Returns
     -------
     Scaling
-        Of the public reference; without any information where the study scales with private
-        statistics.
+        Of the public reference; without any information where the study scales with
+        statistics of the cohort.
 
     Raises
     ------
@@ -236,7 +303,7 @@ def require_other_people(study: Study, recordings: Iterable[Path]) -> None:
     ChainError
         If a recording of the study is one of the reference's.
     """
-    if study.reference.scaling != "public_reference":
+    if study.reference.scaling == "private_statistics":
         return
     public = set(named_reference(study).provenance.recording_digests)
     shared = sum(content_digest(path) in public for path in recordings if path.is_file())
@@ -262,7 +329,8 @@ def study_scaling(study: Study, table: FeatureTable) -> Scaling:
     Returns
     -------
     Scaling
-        Public, or marked private.
+        Public, or marked private. Where the study draws its constants, the public ones that
+        quantiles are measured in.
     """
     if study.reference.scaling == "private_statistics":
         return private_statistics_scaling(table)

@@ -31,6 +31,7 @@ from neuroveil.privacy import (
     release_any,
 )
 from neuroveil.study import Study
+from neuroveil.study.promise import largest_delta
 from neuroveil.types.certificate import Certificate
 from neuroveil.types.charge import Charge, ChargeRequest
 from neuroveil.types.recording import Roster
@@ -109,11 +110,11 @@ def preview_release(study: Study) -> Preview:
     """
     roster = find_roster(study)
     n_patients = roster.n_patients
-    check_delta(study, n_patients)
     # Channels and signal settings that cannot be are refused here too.
     _ = read_options(study), signal_settings(study)
     check_label_columns(study, roster)
     settings = protect_settings(study, n_patients)
+    check_delta(settings, n_patients)
     request = charge_request(settings, study_columns(study), n_patients)
     return Preview(request, settings, n_patients)
 
@@ -146,13 +147,13 @@ def check_label_columns(study: Study, roster: Roster) -> None:
         raise StudyError(missing)
 
 
-def check_delta(study: Study, n_patients: int) -> None:
+def check_delta(settings: ProtectSettings, n_patients: int) -> None:
     """Refuse a delta that is large for the roster, unless it is justified in writing.
 
     Parameters
     ----------
-    study : Study
-        Checked settings.
+    settings : ProtectSettings
+        The promise, all choices made: only what the chosen mechanism spends counts.
     n_patients : int
         Roster size.
 
@@ -161,9 +162,8 @@ def check_delta(study: Study, n_patients: int) -> None:
     StudyError
         If delta exceeds min(1/n², 1e-5) without ``privacy.delta_justification``.
     """
-    largest = min(1.0 / max(n_patients, 1) ** 2, 1e-5)
-    delta = study.privacy.delta_for(n_patients)
-    if delta > largest and study.privacy.delta_justification is None:
+    largest, delta = largest_delta(n_patients), float(settings.delta_total)
+    if delta > largest and settings.delta_justification is None:
         raise StudyError([StudyMistake(
             "privacy.delta", f"at most {largest:.3g} for {n_patients} patients",
             f"{delta:g}",
@@ -224,7 +224,7 @@ def release_study(
                 release = release_any(prepared.table, prepared.scaling, preview.settings, charge)
                 certificate = write_release(release, target, key, draft)
     progress(1, 1, "drawing noise")
-    return Released(target, certificate, extraction, prepared.scaling, preview.settings)
+    return Released(target, certificate, extraction, release.scaling, preview.settings)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ import numpy as np
 from neuroveil.errors import CertificateError
 from neuroveil.keys import SiteKey, sign
 from neuroveil.pipeline.central_folder import (
+    CONSTANTS,
     covariance_text,
     mean_text,
     moments_text,
@@ -127,7 +128,7 @@ def write_release(
 def data_dictionary(release: Release) -> dict[str, Any]:
     """Describe every column of the protected table, in the manner of BIDS.
 
-    Centre and spread are written only where they are public constants.
+    Centre and spread are written only where they are public or were released under a budget.
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ def estimate_dictionary(release: Release) -> dict[str, Any]:
     """
     columns = {}
     for name, entry in _scaled_entries(release).items():
-        kept = {key: entry[key] for key in ("Centre", "Spread", "OutsideReference")}
+        kept = {key: entry[key] for key in CONSTANTS if key in entry}
         columns[name] = {
             "Description": f"Estimate of {entry['FeatureLabel']}, made from the protected table "
             "by public rules; shrunk towards the public centre where noise is large",
@@ -190,7 +191,7 @@ def _dictionary(release: Release, name: str, columns: dict[str, Any]) -> dict[st
         "Name": name,
         "NumberOfRows": release.values.shape[0],
         "NumberOfColumns": len(described),
-        "Reference": scaling.name if scaling.fitted_on == "public" else None,
+        "Reference": scaling.name if scaling.is_published else None,
         "Columns": described,
         "NeuroveilChainDigest": release.certificate.chain_digest,
     }
@@ -214,10 +215,13 @@ def _scaled_entries(release: Release | CentralRelease) -> dict[str, Any]:
     scaling, columns = release.scaling, {}
     for j, column in enumerate(release.columns):
         entry = _column_entry(column)
-        if scaling.fitted_on == "public":
+        if scaling.is_published:
             entry["Centre"] = float(scaling.centre[j])
             entry["Spread"] = float(scaling.spread[j])
             entry["OutsideReference"] = scaling.fallback[j]
+        if scaling.public is not None:  # what released quantiles were measured in
+            entry["PublicCentre"] = float(scaling.public.centre[j])
+            entry["PublicSpread"] = float(scaling.public.spread[j])
         columns[column.name] = entry
     return columns
 

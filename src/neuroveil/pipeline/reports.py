@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from neuroveil.errors import CertificateError, StudyError, StudyMistake
 from neuroveil.evaluate import intrinsic_utility
 from neuroveil.pipeline.cache import private_folder
 from neuroveil.pipeline.extract import Extraction, extract_study
 from neuroveil.pipeline.internal_files import write_json, write_text
+from neuroveil.pipeline.moment_utility import measure_moments
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.promise import protect_settings, study_scaling
 from neuroveil.pipeline.release import Released
 from neuroveil.pipeline.settings import study_columns
 from neuroveil.privacy import ProtectSettings, scale_rows
+from neuroveil.privacy.central.dp_scaling import planned_scaling
+from neuroveil.privacy.central.plan import plan_moments
 from neuroveil.privacy.plan import plan_rows
+from neuroveil.privacy.settings import MEAN_COVARIANCE
 from neuroveil.report import internal_report, public_report
 from neuroveil.study import Study
 from neuroveil.types.catalogue import Column, column_from_name
 from neuroveil.types.certificate import Certificate, certificate_from_json
+from neuroveil.types.moment_utility import MomentUtility
+from neuroveil.types.recording import FloatArray
 from neuroveil.types.scaling import Scaling
 from neuroveil.types.table import FeatureTable
 from neuroveil.types.utility import ExtractionSummary, UtilityResult, count_findings
 
-_EVALUATION_SEED = 20260910
+EVALUATION_SEED = 20260910
 _LARGEST_JSON_BYTES = 10 << 20
 
 
@@ -36,7 +45,7 @@ def measure_utility(
     settings: ProtectSettings,
     n_draws: int,
     progress: Progress = no_progress,
-) -> UtilityResult:
+) -> UtilityResult | MomentUtility:
     """Measure what noise leaves of a table, over simulated draws. Internal.
 
     Parameters
@@ -44,7 +53,7 @@ def measure_utility(
     table : FeatureTable
         The private table.
     scaling : Scaling
-        Its constants.
+        Its constants: those that were drawn, where the release draws its own.
     settings : ProtectSettings
         The promise.
     n_draws : int
@@ -54,22 +63,55 @@ def measure_utility(
 
     Returns
     -------
-    UtilityResult
-        Means with 95 % intervals.
+    UtilityResult or MomentUtility
+        Means with 95 % intervals, for rows or for mean and covariance.
     """
+    return measure_rows(
+        scale_rows(table, scaling), scaling, settings, n_draws,
+        _named(progress, "measuring what is left"),
+    )  # fmt: skip
+
+
+def measure_rows(
+    rows: FloatArray,
+    scaling: Scaling,
+    settings: ProtectSettings,
+    n_draws: int,
+    progress: Callable[[int, int], None],
+) -> UtilityResult | MomentUtility:
+    """Measure what noise leaves of scaled rows, over simulated draws.
+
+    Parameters
+    ----------
+    rows : ndarray of float64, shape (n_patients, n_features)
+        Scaled rows (no unit).
+    scaling : Scaling
+        The constants that they were scaled with.
+    settings : ProtectSettings
+        The promise.
+    n_draws : int
+        Draws of noise, at least 20.
+    progress : callable
+        Called with (done, total).
+
+    Returns
+    -------
+    UtilityResult or MomentUtility
+        Means with 95 % intervals, for rows or for mean and covariance.
+    """
+    n_patients, n_columns = rows.shape
+    if settings.is_central:
+        moments = plan_moments(settings, n_columns, n_patients)
+        return measure_moments(rows, moments, n_draws, EVALUATION_SEED, progress)
     return intrinsic_utility(
-        scale_rows(table, scaling),
-        plan_rows(settings, scaling, table.n_patients),
-        scaling,
-        n_draws=n_draws,
-        seed=_EVALUATION_SEED,
-        progress=_named(progress, "measuring what is left"),
-    )
+        rows, plan_rows(settings, scaling, n_patients), scaling,
+        n_draws=n_draws, seed=EVALUATION_SEED, progress=progress,
+    )  # fmt: skip
 
 
 def write_internal_report(
     study: Study, released: Released, n_draws: int, progress: Progress = no_progress
-) -> tuple[Path, UtilityResult | None]:
+) -> tuple[Path, UtilityResult | MomentUtility]:
     """Write the internal page and its figures beside the private table.
 
     Parameters
@@ -87,22 +129,19 @@ def write_internal_report(
     -------
     Path
         The page.
-    UtilityResult or None
-        The figures in it. Internal. None for a release that is about nobody's row.
+    UtilityResult or MomentUtility
+        The figures in it. Internal.
     """
     extraction = released.extraction
-    utility = None
-    if not released.settings.is_central:
-        utility = measure_utility(
-            extraction.table, released.scaling, released.settings, n_draws, progress
-        )
+    utility = measure_utility(
+        extraction.table, released.scaling, released.settings, n_draws, progress
+    )
     page = internal_report(
         released.certificate, extraction.table.columns, utility, summarise(extraction)
     )
     folder = private_folder(study.path(study.output.internal))
     write_text(folder / "report.html", page)
-    if utility is not None:
-        write_json(folder / "utility.json", utility.to_json())
+    write_json(folder / "utility.json", utility.to_json())
     return folder / "report.html", utility
 
 
@@ -167,10 +206,8 @@ def render_internal_report(
         )  # fmt: skip
     extraction = extract_study(study, n_workers, progress)
     settings = protect_settings(_with_promise_of(certificate, study), extraction.table.n_patients)
-    scaling = study_scaling(study, extraction.table)
-    utility = None
-    if not settings.is_central:
-        utility = measure_utility(extraction.table, scaling, settings, n_draws, progress)
+    scaling = _scaling_of(release, certificate, study_scaling(study, extraction.table))
+    utility = measure_utility(extraction.table, scaling, settings, n_draws, progress)
     return internal_report(certificate, columns, utility, summarise(extraction))
 
 
@@ -265,12 +302,45 @@ def _with_promise_of(certificate: Certificate, study: Study) -> Study:
         "components": None if projection is None else projection["params"]["components"],
         "trust_model": certificate.value("model.trust"),
         "epsilon": certificate.value("guarantee.epsilon_rows"),
-        "delta": certificate.value("guarantee.delta"),
+        "delta": certificate.chain["guarantee"]
+        .get("delta_rows", certificate.chain["guarantee"]["delta"])
+        .value,
         "mechanism": certificate.value("mechanism.name"),
         "clip_norm": certificate.value("bound.clip_norm"),
         "norm": certificate.value("bound.norm"),
     }
-    return study.model_copy(update={"privacy": study.privacy.model_copy(update=promise)})
+    step = certificate.value("preprocessing.scaling")
+    scaling = {"scaling": _SCALINGS[step["fitted_on"]], "epsilon": None, "delta": None}
+    if step["fitted_on"] == "dp":
+        scaling |= {"epsilon": step["epsilon"], "delta": step["delta"]}
+    return study.model_copy(update={
+        "privacy": study.privacy.model_copy(update=promise),
+        "reference": study.reference.model_copy(update=scaling),
+    })  # fmt: skip
+
+
+_SCALINGS = {"public": "public_reference", "private": "private_statistics", "dp": "dp_quantiles"}
+
+
+def _scaling_of(release: Path, certificate: Certificate, scaling: Scaling) -> Scaling:
+    """Give the constants that a release drew, from its dictionary; others as they are."""
+    if certificate.value("preprocessing.scaling")["fitted_on"] != "dp":
+        return scaling
+    folder = release if release.is_dir() else release.parent
+    central = certificate.value("mechanism.name") == MEAN_COVARIANCE
+    name = "synthetic.json" if central else "table.json"
+    try:
+        columns = read_json(folder / name, "data dictionary")["Columns"]
+        centre, spread = (
+            np.array([float(columns[column.name][key]) for column in scaling.columns])
+            for key in ("Centre", "Spread")
+        )
+    except (KeyError, TypeError, ValueError):
+        raise CertificateError(
+            "data dictionary", "the drawn constants of every column", "others",
+            "Name a folder that `neuroveil release` wrote.",
+        ) from None  # fmt: skip
+    return replace(planned_scaling(scaling), centre=centre, spread=spread)
 
 
 def _named(progress: Progress, what: str) -> Callable[[int, int], None]:

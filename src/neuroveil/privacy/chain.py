@@ -8,12 +8,16 @@ from the mechanism; what was promised and booked stands in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from neuroveil.errors import ChainError
 from neuroveil.privacy import chain_books as books
 from neuroveil.privacy.bounds import Relation, adjacency_factor
+from neuroveil.privacy.central.quantile_budget import QuantileBudget
+from neuroveil.privacy.central.quantile_links import quantile_facts
 from neuroveil.privacy.chain_books import LIBRARY, ChainInputs, Link, measured
 from neuroveil.privacy.mechanisms.links import derived, setting
 from neuroveil.privacy.plan import RowPlan
@@ -57,7 +61,7 @@ def build_certificate(inputs: ChainInputs) -> Certificate:
         mechanism.guarantee, inputs.scaling, inputs.sampler, is_paid=bool(inputs.charge)
     )
     promised = Promised(
-        float(settings.epsilon_total), float(settings.delta),
+        float(settings.epsilon_total), float(settings.delta_total),
         settings.trust_model, tuple(policy.name for policy in settings.unprotected_labels),
     )  # fmt: skip
     return Certificate(
@@ -92,8 +96,22 @@ def _of_mechanism(inputs: ChainInputs) -> dict[str, Mapping[str, Fact]]:
     facts = dict(inputs.plan.mechanism.facts())
     facts["bound"] = {**facts["bound"], "dimension": _dimension(inputs)}
     facts["mechanism"] = {**facts["mechanism"], **books.row_epsilon(inputs)}
-    facts["guarantee"] = {**facts["guarantee"], **books.guarantee(inputs)}
+    promised = {**facts["guarantee"], **books.guarantee(inputs)}
+    if inputs.settings.scaling_budget is not None:
+        promised = {name: _about_rows(fact) for name, fact in promised.items()}
+    facts["guarantee"] = promised
     return facts
+
+
+def _about_rows(fact: Fact) -> Fact:
+    """Say delta of the rows where a mechanism says delta and scaling spends some of it, too."""
+    whole, rows = "guarantee.delta", "guarantee.delta_rows"
+    if whole not in fact.rests_on or fact.formula is None or not fact.formula.startswith(whole):
+        return fact
+    formula = re.sub(rf"{re.escape(whole)}(?!_)", rows, fact.formula)
+    return replace(
+        fact, formula=formula, rests_on=tuple(rows if n == whole else n for n in fact.rests_on)
+    )
 
 
 def _dimension(inputs: ChainInputs) -> Fact:
@@ -161,13 +179,23 @@ def _preprocessing(inputs: ChainInputs) -> Link:
         "log10_floor": LOG10_FLOOR,
         "missing": "public_centre",
     }
-    if scaling.fitted_on == "public":  # a digest of private constants would be a leak
+    if scaling.is_published:  # a digest of private constants would be a leak
         params["constants_digest"] = scaling.digest
         params["n_fallback_columns"] = sum(scaling.fallback)
+    step = _step("scaling", params, scaling.fitted_on)
+    budget, drawn = inputs.settings.scaling_budget, {}
+    if budget is not None and scaling.public is not None:
+        params["public_reference"] = scaling.public.name
+        params["public_constants_digest"] = scaling.public.digest
+        step = _step("scaling", params, scaling.fitted_on)
+        step |= {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
+        spec = budget.spec(len(scaling.columns), inputs.n_patients)
+        drawn = dict(quantile_facts(QuantileBudget(spec)))
     features = dict(inputs.settings.preprocessing)
     return {
         "features": setting(_step("features", features, "public")),
-        "scaling": setting(_step("scaling", params, scaling.fitted_on)),
+        "scaling": setting(step),
+        **drawn,
         "projection": setting(_projection(inputs)),
     }
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from neuroveil.privacy.accounting import cross_check
+from neuroveil.privacy.central.dp_scaling import MECHANISM as DP_QUANTILES
 from neuroveil.privacy.central.links import WHO_IS_TRUSTED
 from neuroveil.privacy.central.plan import MomentPlan
 from neuroveil.privacy.central.utility_link import moment_utility
-from neuroveil.privacy.exact import exact
 from neuroveil.privacy.mechanisms.links import derived, setting
 from neuroveil.privacy.plan import RowPlan
 from neuroveil.privacy.postprocessing import step_facts
@@ -148,12 +148,18 @@ def guarantee(inputs: ChainInputs) -> Link:
         "epsilon": derived(
             float(settings.epsilon_total), _BASIC, f"{rows} + {labels}", rows, labels
         ),
+        **_with_scaling(settings),
         "epsilon_labels": derived(
             float(settings.epsilon_labels), _BASIC, "sum of epsilon over domain.labels",
             "domain.labels",
         ),
         "delta_justification": setting(settings.delta_justification),
     }  # fmt: skip
+    if settings.scaling_budget is not None and not settings.is_central:
+        link["variant"] = derived(
+            "approximate_dp" if settings.delta_total else "pure_dp", "definition",
+            "pure_dp where guarantee.delta is 0, otherwise approximate_dp", "guarantee.delta",
+        )  # fmt: skip
     if isinstance(inputs.plan, MomentPlan) or inputs.plan.shuffled is None:
         return link
     delta, slack = "guarantee.delta", "guarantee.delta_slack"
@@ -168,6 +174,26 @@ def guarantee(inputs: ChainInputs) -> Link:
             float(settings.delta), "subtraction", f"{delta} - {slack}", delta, slack
         ),
         "proof": setting(_BLANKET, _BLANKET),
+    }  # fmt: skip
+
+
+def _with_scaling(settings: ProtectSettings) -> Link:
+    """State how the promise is split where scaling spends a part of it."""
+    scaling, rows, labels = (
+        "preprocessing.scaling", "guarantee.epsilon_rows", "guarantee.epsilon_labels"
+    )  # fmt: skip
+    if settings.scaling_budget is None:
+        return {}
+    return {
+        "epsilon": derived(
+            float(settings.epsilon_total), _BASIC,
+            f"{rows} + {labels} + epsilon of {scaling}", rows, labels, scaling,
+        ),
+        "delta": derived(
+            float(settings.delta_total), _BASIC, f"guarantee.delta_rows + delta of {scaling}",
+            "guarantee.delta_rows", scaling,
+        ),
+        "delta_rows": setting(float(settings.delta)),
     }  # fmt: skip
 
 
@@ -217,14 +243,10 @@ def accountant(inputs: ChainInputs, version: str) -> Link:
     dict of str to Fact
         Facts of the link ``accountant``.
     """
-    mechanism, settings = inputs.plan.mechanism, inputs.settings
+    mechanism = inputs.plan.mechanism
     promised, event = mechanism.guarantee, mechanism.event
     calibrated = mechanism.facts()["guarantee"]["delta_calibrated"].value
-    events = [_row_event(inputs)]
-    events += [
-        {"mechanism": policy.policy, "epsilon": float(policy.epsilon), "releases": 1}
-        for policy in settings.charged_labels
-    ]
+    events, words, grounds = _counted(inputs)
     opinion = cross_check(event, promised.epsilon_supported, calibrated)
     size = "mechanism.noise_multiplier" if event.noise_multiplier else "mechanism.epsilon"
     return {
@@ -235,11 +257,37 @@ def accountant(inputs: ChainInputs, version: str) -> Link:
             "adjacency.relation",
         ),
         "events": derived(
-            events, "what was released", "one event for the rows, one for each of domain.labels",
-            "mechanism.name", size, "domain.labels",
+            events, "what was released", words, "mechanism.name", size, *grounds
         ),
-        "cross_check": measured(opinion and opinion.to_json(), "dp-accounting"),
+        "cross_check": measured(
+            opinion and opinion.to_json(),
+            "dp-accounting" if opinion else "none: no library knows codewords, whose two "
+            "probabilities are compared exactly in mechanism.likelihood_ratio",
+        ),
     }  # fmt: skip
+
+
+def _counted(inputs: ChainInputs) -> tuple[list[dict[str, Any]], str, tuple[str, ...]]:
+    """List everything that was counted; in words, and what labels and scaling rest on."""
+    settings, labels = inputs.settings, "domain.labels"
+    events, words, grounds = [_row_event(inputs)], "one event for the rows, ", [labels]
+    if settings.scaling_budget is not None:
+        epsilon, delta = settings.scaling_budget.epsilon, settings.scaling_budget.delta
+        events.append(
+            {
+                "mechanism": DP_QUANTILES,
+                "epsilon": float(epsilon),
+                "delta": float(delta),
+                "releases": 1,
+            }
+        )
+        words += "one for the constants of scaling, "
+        grounds.insert(0, "preprocessing.scaling")
+    events += [
+        {"mechanism": policy.policy, "epsilon": float(policy.epsilon), "releases": 1}
+        for policy in settings.charged_labels
+    ]
+    return events, f"{words}one for each of {labels}", tuple(grounds)
 
 
 def _row_event(inputs: ChainInputs) -> dict[str, Any]:
@@ -282,7 +330,7 @@ def composition(inputs: ChainInputs) -> Link:
     else:
         remaining = (
             limit[0] - spent[0] - inputs.settings.epsilon_total,
-            limit[1] - spent[1] - exact(inputs.settings.delta),
+            limit[1] - spent[1] - inputs.settings.delta_total,
         )
         left = {"remaining": derived(
             _amount(remaining), _BASIC,

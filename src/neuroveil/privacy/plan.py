@@ -256,6 +256,11 @@ def plan_rows(settings: ProtectSettings, scaling: Scaling, n_patients: int) -> R
         If the mechanism cannot be calibrated, or rows are to be projected without a public
         reference that covers every column.
     """
+    if settings.scaling_budget is not None and scaling.fitted_on != "dp":
+        raise ChainError(
+            "preprocessing.scaling", "constants that were drawn under their budget",
+            f"{scaling.fitted_on} ones", "Draw them first, or leave the budget out.",
+        )  # fmt: skip
     model = public_model(scaling)
     if settings.projection is not None:
         check_coverage(scaling)
@@ -315,7 +320,7 @@ def row_mechanism(
         If it cannot be calibrated.
     """
     spec = settings.spec(n_columns)
-    if settings.trust_model == "local":
+    if settings.trust_model != "shuffled":
         return make_mechanism(spec), None
     _check_shuffled(settings)
     check_dimension(spec.dimension)
@@ -373,7 +378,7 @@ def _check_shuffled(settings: ProtectSettings) -> None:
 def _steps(plan: RowPlan, settings: ProtectSettings, scaling: Scaling) -> tuple[Step, ...]:
     """Put the post-processing of a study together, in its one order."""
     wanted = settings.postprocessing
-    if scaling.fitted_on != "public" or not (wanted.inverse_scaling or plan.is_projected):
+    if not scaling.is_published or not (wanted.inverse_scaling or plan.is_projected):
         return ()
     steps: list[Step] = []
     if wanted.shrinkage == "wiener" and plan.moments is not None and plan.model is not None:

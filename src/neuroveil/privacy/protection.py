@@ -7,11 +7,13 @@ the budget spent.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from neuroveil.errors import ChainError
 from neuroveil.privacy.bounds import IntArray
 from neuroveil.privacy.chain import ChainInputs, build_certificate
+from neuroveil.privacy.constants import check_constants, pay_for_constants
 from neuroveil.privacy.labels import check_labels, randomise
 from neuroveil.privacy.plan import RowPlan, check_coverage, plan_rows
 from neuroveil.privacy.postprocessing import take_steps
@@ -47,12 +49,7 @@ def check_release(table: FeatureTable, scaling: Scaling, settings: ProtectSettin
     charge_request(settings, table.columns, table.n_patients)
     if settings.projection is not None:
         check_coverage(scaling)
-    if scaling.fitted_on == "private" and not settings.acknowledge_private_statistics:
-        raise ChainError(
-            "preprocessing.scaling", "public constants, or an acknowledgement",
-            "constants that were fitted on the private cohort",
-            "Use a public reference; statistics of the cohort leave no end-to-end guarantee.",
-        )  # fmt: skip
+    check_constants(scaling, settings)
     check_labels(settings.labels, table)
     scale_rows(table, scaling)
 
@@ -71,7 +68,8 @@ def protect(
     table : FeatureTable
         The private table, one row for each patient on the roster.
     scaling : Scaling
-        Constants for exactly the table's columns.
+        Constants for exactly the table's columns; public ones where the settings pay for
+        constants from the cohort, which are then drawn first.
     settings : ProtectSettings
         Public settings of the release.
     charge : Charge
@@ -93,18 +91,21 @@ def protect(
         If the charge has been used, or was made for something else.
     """
     check_release(table, scaling, settings)
-    source = SystemRandomness()
-    plan = plan_rows(settings, scaling, table.n_patients).renewed(source)
+    source, n = SystemRandomness(), table.n_patients
+    scaling = check_constants(scaling, settings)
+    plan = plan_rows(settings, scaling, n)
+    planned = ChainInputs(settings, plan, scaling, n, plan.sampler(source), charge)
+    scaling = pay_for_constants(planned, table, source)
+    plan = plan_rows(settings, scaling, n).renewed(source)
     rows_int = plan.bound(scale_rows(table, scaling))
-    certificate = build_certificate(
-        ChainInputs(settings, plan, scaling, table.n_patients, plan.sampler(source), charge)
-    )
+    certificate = build_certificate(replace(planned, plan=plan, scaling=scaling))
     _ = certificate.chain_digest  # what could not be written is refused before the spend
-    charge.consume(charge_request(settings, table.columns, table.n_patients))
-    draws = plan.mechanism.draw(table.n_patients, source)
+    if settings.scaling_budget is None:
+        charge.consume(charge_request(settings, table.columns, n))
+    draws = plan.mechanism.draw(n, source)
     messages = plan.messages(rows_int, draws)
     values = plan.mechanism.apply(rows_int, draws)
-    order = permutation(table.n_patients, source)
+    order = permutation(n, source)
     values = np.ascontiguousarray(values[order])
     charge.bind(values.tobytes())
     return Release(

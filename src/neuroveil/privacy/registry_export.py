@@ -105,7 +105,7 @@ def write_entry(target: Path, result: VerificationResult, path: Path) -> None:
 
 
 def _basic(certificate: Certificate) -> dict[str, Any]:
-    central = certificate.value("model.trust") == "central"
+    central = certificate.value("mechanism.name") == "mean_covariance"
     return {
         "name": OPEN,
         "data_curators": [{"data_curator_name": OPEN, "data_curator_type": OPEN}],
@@ -137,6 +137,9 @@ def _loss(certificate: Certificate) -> dict[str, Any]:
     epsilon, delta = certificate.value("guarantee.epsilon"), certificate.value("guarantee.delta")
     labels = certificate.value("guarantee.epsilon_labels")
     parts = f" Of epsilon, {labels:g} is for label columns." if labels else ""
+    scaling = certificate.value("preprocessing.scaling")
+    if scaling["epsilon"]:
+        parts += f" Of epsilon, {scaling['epsilon']:g} is for scaling constants."
     reason = certificate.value("guarantee.delta_justification")
     why = f" Delta is larger than min(1/n^2, 1e-5): {reason}" if reason else ""
     return {
@@ -150,10 +153,10 @@ def _loss(certificate: Certificate) -> dict[str, Any]:
 
 def _model(certificate: Certificate) -> dict[str, Any]:
     trust, details = certificate.value("model.trust"), "Every row is randomised on its own."
-    if trust == "central":
-        details = "Noise is added once, to sums over all patients."
-    if trust == "central":
+    if certificate.value("mechanism.name") == "mean_covariance":
         details = "A trusted curator adds noise to statistics of all rows together."
+    elif trust == "central":
+        details += " A trusted curator drew the scaling constants from all rows together."
     if trust == "shuffled":
         local = certificate.value("amplification.epsilon_local")
         details += (
@@ -178,10 +181,11 @@ def _implementation(certificate: Certificate) -> dict[str, Any]:
     limit, before = value("composition.limit"), value("composition.spent_before")
     versions = value("software.versions")
     projected = value("preprocessing.projection") is not None
-    scaling = value("preprocessing.scaling")["params"]["reference"]
+    scaling = value("preprocessing.scaling")
+    kind = "drawn" if scaling["fitted_on"] == "dp" else "public"
     return {
-        "preprocessing_and_hyperparameter_tuning": "Features are scaled with the public constants "
-        f"of {scaling}"
+        "preprocessing_and_hyperparameter_tuning": f"Features are scaled with the {kind} constants "
+        f"of {scaling['params']['reference']}"
         + (", projected on public components" if projected else "")
         + f" and clipped to norm {value('bound.clip_norm'):g} ({value('bound.norm')}). Settings "
         "were chosen from public information only.",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from neuroveil.errors import ChainError
 from neuroveil.privacy.bounds import Norm
+from neuroveil.privacy.central.dp_scaling import ScalingBudget, require_useful
 from neuroveil.privacy.central.plan import plan_moments
 from neuroveil.privacy.composition import row_event
 from neuroveil.privacy.exact import exact
@@ -98,7 +99,8 @@ class ProtectSettings:
         Source revision.
     trust_model : {"local", "shuffled", "central"}
         ``"shuffled"``: epsilon and delta hold towards everybody but the one who shuffles.
-        ``"central"``: towards everybody but those who hold all rows; for mean_covariance.
+        ``"central"``: towards everybody but those who hold all rows; for mean_covariance, and
+        for rows whose scaling constants were computed from all rows.
     projection : Projection, optional
         On the public basis of the reference; none for rows as they are.
     postprocessing : Postprocessing
@@ -109,6 +111,9 @@ class ProtectSettings:
         Who chose the mechanism and why, from public information only.
     delta_justification : str, optional
         Why delta is larger than min(1/n^2, 1e-5), in words.
+    scaling_budget : ScalingBudget, optional
+        What scaling constants from the cohort may spend, on top of rows and labels; none for
+        constants that are not drawn.
     """
 
     mechanism: str
@@ -127,6 +132,7 @@ class ProtectSettings:
     codebook: CodebookOptions = field(default=CodebookOptions())
     choice: str = SET_BY_STUDY
     delta_justification: str | None = None
+    scaling_budget: ScalingBudget | None = None
 
     def spec(self, dimension: int) -> MechanismSpec:
         """Give the specification of the row mechanism.
@@ -163,7 +169,9 @@ class ProtectSettings:
     @property
     def is_central(self) -> bool:
         """Whether statistics of all patients together are released, and no rows."""
-        return self.mechanism == MEAN_COVARIANCE or self.trust_model == "central"
+        if self.mechanism == MEAN_COVARIANCE:
+            return True
+        return self.trust_model == "central" and self.scaling_budget is None
 
     @property
     def charged_labels(self) -> tuple[LabelPolicy, ...]:
@@ -182,8 +190,17 @@ class ProtectSettings:
 
     @property
     def epsilon_total(self) -> Fraction:
-        """What rows and labels spend together, exact (basic composition)."""
-        return exact(self.epsilon) + self.epsilon_labels
+        """What rows, labels and scaling spend together, exact (basic composition)."""
+        scaling = self.scaling_budget
+        own = exact(scaling.epsilon) if scaling is not None else Fraction(0)
+        return exact(self.epsilon) + self.epsilon_labels + own
+
+    @property
+    def delta_total(self) -> Fraction:
+        """What rows and scaling spend together, exact (basic composition)."""
+        scaling = self.scaling_budget
+        own = exact(scaling.delta) if scaling is not None else Fraction(0)
+        return exact(self.delta) + own
 
 
 def columns_digest(columns: Sequence[Column]) -> str:
@@ -225,10 +242,12 @@ def charge_request(
     ------
     ChainError
         If the mechanism cannot be calibrated, or does not support its epsilon, or delta is
-        large for the roster and nobody says why.
+        large for the roster and nobody says why, or scaling constants would be useless.
     """
     check_dimension(n_patients, "adjacency.n_roster")
-    check_delta_for(n_patients, settings.delta, settings.delta_justification)
+    check_delta_for(n_patients, float(settings.delta_total), settings.delta_justification)
+    if settings.scaling_budget is not None:
+        _check_scaling(settings, settings.scaling_budget, len(columns), n_patients)
     if settings.is_central:
         return _central_request(settings, columns, n_patients)
     mechanism, shuffled = row_mechanism(settings, len(columns), n_patients)
@@ -249,13 +268,36 @@ def charge_request(
     ]
     return ChargeRequest(
         epsilon=settings.epsilon_total,
-        delta=exact(settings.delta),
+        delta=settings.delta_total,
         mechanism=settings.mechanism,
         n_patients=n_patients,
         dimension=len(columns),
         columns_digest=columns_digest(columns),
-        events=(rows, *labels),
+        events=(rows, *_scaling_events(settings), *labels),
     )
+
+
+def _check_scaling(
+    settings: ProtectSettings, budget: ScalingBudget, n_columns: int, n_patients: int
+) -> None:
+    """Constants from all rows need a curator, and replace public components."""
+    if settings.trust_model != "central":
+        raise ChainError(
+            "privacy.trust_model", "central, since scaling constants come from all patients",
+            settings.trust_model,
+            "Whoever computes them sees all rows: set trust_model = 'central', or scale with a "
+            "public reference.",
+        )  # fmt: skip
+    if settings.projection is not None:
+        raise ChainError(
+            "privacy.projection", "none, since constants come from the cohort", "a projection",
+            "Public components go with public constants: set projection = 'none'.",
+        )  # fmt: skip
+    require_useful(budget.spec(n_columns, n_patients))
+
+
+def _scaling_events(settings: ProtectSettings) -> tuple[AccountingEvent, ...]:
+    return () if settings.scaling_budget is None else (settings.scaling_budget.event,)
 
 
 def _central_request(
@@ -263,13 +305,13 @@ def _central_request(
 ) -> ChargeRequest:
     """Ask for both moments as one event."""
     plan_moments(settings, len(columns), n_patients)  # refuses what cannot be released
-    epsilon, delta = exact(settings.epsilon), exact(settings.delta)
+    moments = AccountingEvent(settings.mechanism, exact(settings.epsilon), exact(settings.delta))
     return ChargeRequest(
-        epsilon=epsilon,
-        delta=delta,
+        epsilon=settings.epsilon_total,
+        delta=settings.delta_total,
         mechanism=settings.mechanism,
         n_patients=n_patients,
         dimension=len(columns),
         columns_digest=columns_digest(columns),
-        events=(AccountingEvent(settings.mechanism, epsilon, delta),),
+        events=(moments, *_scaling_events(settings)),
     )

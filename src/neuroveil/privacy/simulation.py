@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from neuroveil.privacy.bounds import IntArray
+from neuroveil.privacy.central.dp_scaling import draw_scaling, planned_scaling
 from neuroveil.privacy.central.plan import plan_moments
 from neuroveil.privacy.chain import ChainInputs, build_certificate
-from neuroveil.privacy.plan import plan_rows
+from neuroveil.privacy.plan import RowPlan, plan_rows
 from neuroveil.privacy.postprocessing import take_steps
 from neuroveil.privacy.randomness import SimulationRandomness
 from neuroveil.privacy.scaling import scale_rows
@@ -37,7 +39,8 @@ def rehearse(scaling: Scaling, settings: ProtectSettings, n_patients: int) -> Ce
     Returns
     -------
     Certificate
-        Without a guarantee, since the noise has a seed and no ledger has paid.
+        Without a guarantee, since the noise has a seed and no ledger has paid. Constants that
+        a release would draw are planned: the public ones stand in their place.
 
     Raises
     ------
@@ -45,6 +48,8 @@ def rehearse(scaling: Scaling, settings: ProtectSettings, n_patients: int) -> Ce
         If the mechanism cannot be calibrated.
     """
     source = SimulationRandomness(0)
+    if settings.scaling_budget is not None and scaling.fitted_on == "public":
+        scaling = planned_scaling(scaling)
     if settings.is_central:
         moments = plan_moments(settings, len(scaling.columns), n_patients)
         return build_certificate(
@@ -72,7 +77,8 @@ def simulate(
     table : FeatureTable
         The private table.
     scaling : Scaling
-        Constants for exactly the table's columns.
+        Constants for exactly the table's columns; public ones where the settings pay for
+        constants from the cohort, which are then drawn anew each time.
     settings : ProtectSettings
         Public settings, as for a release.
     seed : int
@@ -93,13 +99,24 @@ def simulate(
         If the mechanism cannot be calibrated, or the constants do not fit the table.
     """
     check_dimension(n_draws, "n_draws")
-    plan = plan_rows(settings, scaling, table.n_patients)
-    rows_int = plan.bound(scale_rows(table, scaling))
-    source = SimulationRandomness(seed)
+    source, budget = SimulationRandomness(seed), settings.scaling_budget
     certificate = rehearse(scaling, settings, table.n_patients)
-    clipped = plan.mechanism.to_scaled(rows_int)
+    fixed = _bounded(table, scaling, settings) if budget is None else None
     for _ in range(n_draws):
+        if budget is None:
+            constants = scaling
+        else:  # as in a release, constants are drawn with every draw
+            spec = budget.spec(len(table.columns), table.n_patients)
+            constants = draw_scaling(table, scaling, spec, source)
+        plan, rows_int = fixed or _bounded(table, constants, settings)
         mechanism = plan.mechanism.renewed(source)
         values = mechanism.apply(rows_int, mechanism.draw(table.n_patients, source))
         estimated = take_steps(plan.steps, values) if plan.steps else None
-        yield Simulation(values, clipped, certificate, estimated)
+        yield Simulation(values, mechanism.to_scaled(rows_int), certificate, estimated)
+
+
+def _bounded(
+    table: FeatureTable, scaling: Scaling, settings: ProtectSettings
+) -> tuple[RowPlan, IntArray]:
+    plan = plan_rows(settings, scaling, table.n_patients)
+    return plan, plan.bound(scale_rows(table, scaling))

@@ -34,7 +34,7 @@ def blocking_reasons(
         Each starts with the link and a colon; empty where the guarantee holds.
     """
     reasons = []
-    if scaling.fitted_on != "public":
+    if not scaling.is_published:
         reasons.append(
             "preprocessing: the scaling constants were fitted on the private cohort "
             "without a budget"

@@ -146,6 +146,11 @@ class Facts:
         """Whether centre and spread come from the patients without being paid for."""
         return bool(self.part("preprocessing.scaling", "fitted_on") == "private")
 
+    @property
+    def scaling_is_paid(self) -> bool:
+        """Whether centre and spread come from the patients, under a budget of their own."""
+        return bool(self.part("preprocessing.scaling", "fitted_on") == "dp")
+
 
 _SHOWN_AT = {
     "unit": "unit", "adjacency": "adjacency", "domain": "dimension", "preprocessing": "scaling",

@@ -115,6 +115,18 @@ def _scaling(facts: Facts) -> Words:
             "budget pays for it."
         )
         return title, "the patients' own statistics", "no budget paid", sentence
+    if facts.scaling_is_paid:
+        epsilon, delta = (
+            number(facts.part("preprocessing.scaling", key)) for key in ("epsilon", "delta")
+        )
+        spent = f"ε = {epsilon}, δ = {delta}"
+        sentence = (
+            "Every column is centred and scaled with its median and spread over these very "
+            "patients. Both were drawn at random from public candidates, so that no patient "
+            f"decides; that cost {spent}, which is part of the promise. Whoever drew them saw all "
+            "rows."
+        )
+        return title, "drawn from the patients", spent, sentence
     sentence = (
         "Every column is centred and scaled with public constants that were fixed beforehand; "
         "no statistic of these patients enters, so this step reveals nothing."

@@ -6,6 +6,7 @@ from typing import Any
 
 from neuroveil.report.links import NOISE_NAMES
 from neuroveil.report.text import number, percent
+from neuroveil.types.moment_utility import MomentUtility
 from neuroveil.types.utility import Estimate, ExtractionSummary, UtilityResult
 
 _FIGURES = {
@@ -47,6 +48,43 @@ def measured_parts(utility: UtilityResult) -> dict[str, Any]:
         "feature_chart": individual_correlation(utility.by_feature, "feature"),
         "channel_chart": individual_correlation(utility.by_channel, "channel"),
         "band_chart": band_distortion(utility.bands) if utility.bands else None,
+    }
+
+
+_MOMENTS = {
+    "covariance_correlation": "Correlation of covariance entries",
+    "covariance_correlation_permuted": "Control: columns exchanged",
+    "covariance_rmse": "RMSE of a covariance entry (no unit)",
+    "mean_rmse": "RMSE of an entry of the mean (no unit)",
+    "marginal_distance": "Distance of a synthetic column's distribution (0 to 1)",
+    "marginal_distance_without_noise": "Control: synthetic rows from the true moments",
+    "n_directions": "Directions that stand out of the noise",
+}
+
+
+def moment_parts(utility: MomentUtility) -> dict[str, Any]:
+    """Prepare the measured utility of mean and covariance for the page.
+
+    Parameters
+    ----------
+    utility : MomentUtility
+        Measured utility. Internal.
+
+    Returns
+    -------
+    dict
+        The figures by the names that the template uses.
+    """
+    zeros = {
+        "covariance_rmse": utility.zeros_covariance_rmse,
+        "mean_rmse": utility.zeros_mean_rmse,
+    }
+    return {
+        "moments": utility,
+        "moment_rows": [
+            (label, getattr(utility, name), zeros.get(name)) for name, label in _MOMENTS.items()
+        ],
+        "clipped_percent": percent(utility.clipped_fraction),
     }
 
 

@@ -9,14 +9,17 @@ from neuroveil.report import central
 from neuroveil.report.facts import Facts, as_planned
 from neuroveil.report.limits import CHECKING, GLOSSARY, not_protected
 from neuroveil.report.links import chain_links
-from neuroveil.report.measured import input_parts, measured_parts
+from neuroveil.report.measured import input_parts, measured_parts, moment_parts
 from neuroveil.report.picture import draw_chain
 from neuroveil.report.promise import cost, promise, trust, typical_cell
 from neuroveil.report.rendering import render
 from neuroveil.report.text import fact_value, listing, number
 from neuroveil.types.catalogue import Column, feature_spec
 from neuroveil.types.certificate import Certificate, canonical_json, digest
+from neuroveil.types.moment_utility import MomentUtility
 from neuroveil.types.utility import ExtractionSummary, UtilityResult
+
+Measured = UtilityResult | MomentUtility
 
 
 def public_report(certificate: Certificate, columns: tuple[Column, ...]) -> str:
@@ -52,7 +55,7 @@ def public_report(certificate: Certificate, columns: tuple[Column, ...]) -> str:
 def internal_report(
     certificate: Certificate,
     columns: tuple[Column, ...],
-    utility: UtilityResult | None,
+    utility: Measured | None,
     extraction: ExtractionSummary,
 ) -> str:
     """Draw the page that stays where the recordings are.
@@ -63,8 +66,8 @@ def internal_report(
         The certificate of the release.
     columns : tuple of Column
         The released feature columns, in order.
-    utility : UtilityResult or None
-        Measured utility of rows. Internal.
+    utility : UtilityResult, MomentUtility or None
+        Measured utility of rows, or of mean and covariance. Internal.
     extraction : ExtractionSummary
         What went in. Internal.
 
@@ -80,7 +83,7 @@ def internal_report(
     """
     return render("page.html.j2", {
         **_common_parts(certificate, columns),
-        **(measured_parts(utility) if utility is not None else {}),
+        **_measured(utility),
         **input_parts(extraction), "kind": "internal", "title": "Internal privacy report",
         "subtitle": "For the people who hold the recordings, with measured utility and counts.",
     })  # fmt: skip
@@ -89,7 +92,7 @@ def internal_report(
 def rehearsal_report(
     certificate: Certificate,
     columns: tuple[Column, ...],
-    utility: UtilityResult | None = None,
+    utility: Measured | None = None,
 ) -> str:
     """Draw the page of a rehearsal: simulated rows, nothing spent, not a release.
 
@@ -99,7 +102,7 @@ def rehearsal_report(
         The certificate of the rehearsal.
     columns : tuple of Column
         The columns that a release would have, in order.
-    utility : UtilityResult, optional
+    utility : UtilityResult or MomentUtility, optional
         Utility measured on the simulated rows.
 
     Returns
@@ -114,10 +117,18 @@ def rehearsal_report(
     """
     parts = _common_parts(certificate, columns, planned=as_planned(certificate))
     return render("page.html.j2", {
-        **parts, **(measured_parts(utility) if utility is not None else {}),
+        **parts, **_measured(utility),
         "kind": "rehearsal", "title": "Privacy report of a rehearsal",
         "subtitle": "What a release with these settings would look like.",
     })  # fmt: skip
+
+
+def _measured(utility: Measured | None) -> dict[str, Any]:
+    if utility is None:
+        return {}
+    if isinstance(utility, MomentUtility):
+        return moment_parts(utility)
+    return measured_parts(utility)
 
 
 def _common_parts(
@@ -153,6 +164,7 @@ def _common_parts(
         "version": versions.get("neuroveil", "") if isinstance(versions, dict) else "",
         "verdict": certificate.verdict,
         "utility": None,
+        "moments": None,
         "extraction": None,
     }
 

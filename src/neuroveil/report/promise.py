@@ -83,7 +83,7 @@ def promise(certificate: Certificate) -> Promise:
     towards = (
         "To everybody but whoever shuffled its rows, seeing" if facts.is_shuffled else "Seeing"
     )
-    if facts.is_central:
+    if facts.is_central or facts.scaling_is_paid:
         towards = "To everybody but whoever computed it, seeing"
     what = "release" if facts.is_central else "table"
     headline = (
@@ -170,6 +170,12 @@ def trust(facts: Facts) -> tuple[str, ...]:
         )
     elif facts.is_central:
         sentences.append(central.TRUST)
+    elif facts.scaling_is_paid:
+        sentences.append(
+            "The trust model is central: each row gets its noise on its own, but centre and "
+            "spread of the columns were computed from all rows together. Whoever did that is "
+            "trusted."
+        )
     elif facts.is_shuffled:
         sentences.append(
             "The trust model is shuffled: each row is randomised on its own, and then all rows "

@@ -13,7 +13,7 @@ from neuroveil.errors import ChainError
 from neuroveil.types.catalogue import Column
 from neuroveil.types.recording import FloatArray
 
-FittedOn = Literal["public", "private"]
+FittedOn = Literal["public", "private", "dp"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +28,9 @@ class Scaling:
         On the column's scale (log10 of the unit, or the unit).
     spread : ndarray of float64, shape (n_features,)
         On the column's scale; positive.
-    fitted_on : {"public", "private"}
-        ``"private"`` (statistics of the cohort itself) voids the end-to-end guarantee.
+    fitted_on : {"public", "private", "dp"}
+        ``"private"`` (statistics of the cohort itself) voids the end-to-end guarantee;
+        ``"dp"`` (quantiles of the cohort, released under a budget of their own) does not.
     name : str
         Name and version of the reference, for example ``"eegmat-rest7-harmonised v1"``.
     fallback : tuple of bool
@@ -37,11 +38,15 @@ class Scaling:
         constant stands in.
     covariance : ndarray of float64, shape (n_features, n_features), optional
         Public covariance of the scaled columns, where the reference carries one.
+    public : Scaling, optional
+        Public constants that quantiles were measured in; there exactly where ``fitted_on`` is
+        ``"dp"``.
 
     Raises
     ------
     ChainError
-        If shapes disagree, or a constant is not finite, or a spread is not positive.
+        If shapes disagree, or a constant is not finite, or a spread is not positive, or the
+        public constants behind quantiles are missing.
     """
 
     columns: tuple[Column, ...]
@@ -51,6 +56,7 @@ class Scaling:
     name: str
     fallback: tuple[bool, ...]
     covariance: FloatArray | None = None
+    public: Scaling | None = None
 
     def __post_init__(self) -> None:
         d = len(self.columns)
@@ -68,12 +74,23 @@ class Scaling:
                 "reference constants", "finite centres and positive finite spreads",
                 "others", "Rebuild the reference.",
             )  # fmt: skip
+        behind = None if self.public is None else (self.public.fitted_on, self.public.columns)
+        if behind != (("public", self.columns) if self.fitted_on == "dp" else None):
+            raise ChainError(
+                "reference constants", "public constants of the same columns behind quantiles, "
+                "and none elsewhere", "others", "Use neuroveil.privacy.central.dp_scaling.",
+            )  # fmt: skip
+
+    @property
+    def is_published(self) -> bool:
+        """Whether centre and spread may be told to everybody."""
+        return self.fitted_on != "private"
 
     @property
     def digest(self) -> str:
         """SHA-256 over columns, centre and spread, as ``sha256:<hex>``.
 
-        Only meaningful outside the hospital when ``fitted_on`` is ``"public"``.
+        Only for use outside the hospital where the constants are published.
         """
         document = {
             "name": self.name,

@@ -15,6 +15,7 @@ import pytest
 
 from neuroveil.errors import ChainError
 from neuroveil.privacy import private_statistics_scaling, protect, release_any, simulate
+from neuroveil.privacy.central.dp_scaling import ScalingBudget
 from neuroveil.privacy.mechanisms.contract import CodebookOptions
 from neuroveil.privacy.settings import Postprocessing, Projection
 from neuroveil.types.certificate import LINKS, Certificate, canonical_json, digest
@@ -23,6 +24,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "certificate.md"
 CASES = [
     "gaussian", "gaussian_large_epsilon", "laplace", "laplace_l1", "paper_laplace", "privunit",
     "privunit_fresh", "projected", "projected_gaussian", "shuffled", "james_stein", "moments",
+    "drawn_gaussian", "drawn_gaussian_large_epsilon", "drawn_privunit", "drawn_moments",
 ]  # fmt: skip
 
 
@@ -61,6 +63,9 @@ def term_holds(term: str, certificate: Certificate) -> bool:
     }
     if term in {"projected", "not projected"}:
         return is_projected == (term == "projected")
+    if term in {"drawn", "not drawn"}:
+        is_drawn = value("preprocessing.scaling")["fitted_on"] == "dp"
+        return is_drawn == (term == "drawn")
     if term not in known:
         return True
     link, _, name = known[term].partition(".")
@@ -107,6 +112,13 @@ def certificate_of(
         "james_stein": replace(laplace, postprocessing=Postprocessing("james_stein")),
         "moments": replace(gaussian, mechanism="mean_covariance", trust_model="central", labels=()),
     }
+    drawn = {"trust_model": "central", "scaling_budget": ScalingBudget(400.0, 4e-6)}
+    cases |= {
+        "drawn_gaussian": replace(gaussian, delta=6e-6, **drawn),
+        "drawn_gaussian_large_epsilon": replace(gaussian, delta=6e-6, epsilon=45.0, **drawn),
+        "drawn_privunit": replace(privunit, **drawn),
+        "drawn_moments": replace(cases["moments"], delta=6e-6, **drawn),
+    }
 
     def make(case: str) -> Certificate:
         if case == "paper_laplace":
@@ -119,11 +131,11 @@ def certificate_of(
 
 def test_the_contract_is_read_as_it_is_printed() -> None:
     facts = contract()
-    assert len(facts) == 98
+    assert len(facts) == 103
     assert facts["adjacency.factor"] == [
         Line("", "proven", "2 for replace_one, 1 for add_or_remove_one", ("adjacency.relation",))
     ]
-    assert len(facts["guarantee.delta_slack"]) == 5
+    assert len(facts["guarantee.delta_slack"]) == 9
     assert facts["sensitivity.value"][1].rests_on[-1] == "bound.dimension"
     assert facts["mechanism.epsilon"][1].case == "shuffled"
 

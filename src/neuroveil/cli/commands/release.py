@@ -104,10 +104,10 @@ def _rehearse(face: Face, settings: Study, options: dict[str, Any]) -> int:
 
     with face.progress() as progress:
         rehearsal = rehearse_release(settings, options["draws"], progress)
-    words = words_for(rehearsal.utility) if rehearsal.utility else rehearsal.choice
+    words = f"{words_for(rehearsal.utility)}\n{rehearsal.choice}"
     document = {
         "verdict": rehearsal.certificate.verdict,
-        "utility": rehearsal.utility and overall_figures(rehearsal.utility),
+        "utility": overall_figures(rehearsal.utility),
         "choice": rehearsal.choice,
         "report": str(rehearsal.report),
         "spent": False,
@@ -133,12 +133,13 @@ def _release(face: Face, settings: Study, options: dict[str, Any]) -> int:
     document = _released_document(released)
     document |= {
         "internal_report": str(report),
-        "internal_utility": utility and overall_figures(utility),
+        "internal_utility": overall_figures(utility),
         "exit_code": code,
     }
     lines = [
         released.certificate.verdict,
-        words_for(utility) if utility else released.settings.choice,
+        words_for(utility),
+        released.settings.choice,
         f"Release, to share:   {released.folder}",
         f"Report, to keep:     {report}",
         f"Check it any time:   neuroveil verify {released.folder}",

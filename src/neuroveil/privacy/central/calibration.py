@@ -21,7 +21,7 @@ from functools import cached_property
 from neuroveil.errors import ChainError
 from neuroveil.privacy.calibration import gaussian_epsilon, gaussian_sigma, solve_sigma
 from neuroveil.privacy.central.moment_spec import MomentSpec
-from neuroveil.privacy.exact import exact, float_up, sqrt_up
+from neuroveil.privacy.exact import float_up, sqrt_up
 from neuroveil.privacy.grid import LARGEST_SCALE_LOG2
 from neuroveil.privacy.integer_noise import Slack, discrete_slack
 
@@ -71,7 +71,7 @@ class MomentCalibration:
     @cached_property
     def sum_std(self) -> float:
         """Noise in an entry of the sum of rows (no unit); infinite where it is left out."""
-        share = exact(self.spec.mean_share)
+        share = Fraction(self.spec.mean_share)
         if not share:
             return math.inf
         variance = 4 * Fraction(self.spec.clip_norm) ** 2 * Fraction(self.noise_scale) ** 2
@@ -110,7 +110,7 @@ class MomentCalibration:
 
     @property
     def _off_diagonal_variance(self) -> Fraction:
-        share = 1 - exact(self.spec.mean_share)
+        share = 1 - Fraction(self.spec.mean_share)
         return Fraction(self.spec.clip_norm) ** 4 * Fraction(self.noise_scale) ** 2 / share
 
     @property
@@ -135,7 +135,7 @@ def joint_sensitivity(mean_share: float) -> Fraction:
     Fraction
         At least sqrt(w / 2 + (1 - w) + w^2 / (16 (1 - w))).
     """
-    share = exact(mean_share)
+    share = Fraction(mean_share)  # the double itself, as a certificate states it
     rest = 1 - share
     return sqrt_up(share / 2 + rest + share**2 / (16 * rest))
 

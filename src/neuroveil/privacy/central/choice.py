@@ -14,7 +14,6 @@ from neuroveil.errors import ChainError
 from neuroveil.privacy.central.candidates import ROW_MECHANISMS, Aim, Candidate, Forecast, Form
 from neuroveil.privacy.central.forms import Setting, forecast
 from neuroveil.privacy.central.question import ReleaseQuestion
-from neuroveil.privacy.central.spectrum import clipped_energies
 
 _USELESS = 0.2
 
@@ -107,9 +106,8 @@ def choose_release(
             ", ".join(refused) or "none", "Change the trust model, or leave these out.",
         )  # fmt: skip
     setting = Setting(
-        clipped_energies(question.spectrum, question.clip_norm),
-        question.n_patients, question.epsilon, question.delta, question.clip_norm,
-        question.row_epsilon,
+        question.spectrum, question.n_patients, question.epsilon, question.delta,
+        question.clip_norm, question.row_epsilon,
     )  # fmt: skip
     found = [*also, *(forecast(candidate, setting) for candidate in listed)]
     ranking = tuple(sorted(found, key=lambda each: -each.score(aim)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from neuroveil.privacy.central.forecast import (
     squared_cosines,
 )
 from neuroveil.privacy.central.moment_spec import MomentSpec
-from neuroveil.privacy.central.rank import best_rank, projected_correlation
+from neuroveil.privacy.central.rank import best_of, best_rank, projected_correlation
+from neuroveil.privacy.central.spectrum import check_spectrum, clipped_energies
 from neuroveil.privacy.codebook.design import affordable_codewords
 from neuroveil.privacy.mechanisms.contract import CodebookOptions, MechanismSpec
 from neuroveil.privacy.mechanisms.registry import make_mechanism
 from neuroveil.privacy.prediction import Utility
+from neuroveil.privacy.public_model import PublicModel
 from neuroveil.privacy.validate import EPSILON_RANGE
 from neuroveil.types.recording import FloatArray
 
@@ -35,8 +37,8 @@ class Setting:
 
     Parameters
     ----------
-    energies : ndarray of float64, shape (dimension,)
-        Mean square of clipped rows along the public directions (no unit).
+    spectrum : ndarray of float64, shape (dimension,)
+        Public eigenvalues of the covariance of scaled columns (no unit).
     n_patients : int
         Roster size.
     epsilon, delta : float
@@ -47,17 +49,27 @@ class Setting:
         Epsilon of a single row where a trusted shuffler brings it down.
     """
 
-    energies: FloatArray
+    spectrum: FloatArray
     n_patients: int
     epsilon: float
     delta: float
     clip_norm: float
     row_epsilon: float | None = None
 
+    @cached_property
+    def energies(self) -> FloatArray:
+        """Mean square of clipped rows along the public directions, falling (no unit)."""
+        return clipped_energies(self.spectrum, self.clip_norm)
+
+    @cached_property
+    def model(self) -> PublicModel:
+        """Public rows, in the axes of the public directions."""
+        return PublicModel(np.diag(check_spectrum(self.spectrum)))
+
     @property
     def dimension(self) -> int:
         """Number of columns."""
-        return self.energies.size
+        return self.spectrum.size
 
     @property
     def total(self) -> float:
@@ -136,13 +148,13 @@ def _shrunk(candidate: Candidate, setting: Setting) -> Forecast:
 
 
 def _public_basis(candidate: Candidate, setting: Setting) -> Forecast:
-    def noise_variance(rank: int) -> float:
-        return setting.row_utility(candidate.mechanism, rank).rmse ** 2
+    def correlation(rank: int) -> float:
+        # Rows are projected first and clipped then, so that a short projection is not clipped.
+        noise = setting.row_utility(candidate.mechanism, rank).rmse ** 2
+        return setting.model.moments(rank, setting.clip_norm).correlation(noise)
 
-    rank = best_rank(setting.energies, noise_variance)
-    kept = setting.energies[:rank]
-    values = projected_correlation(kept, setting.total, noise_variance(rank))
-    return Forecast(candidate, values, rank=rank)
+    rank = best_of(correlation, setting.dimension)
+    return Forecast(candidate, correlation(rank), rank=rank)
 
 
 def _private_basis(candidate: Candidate, setting: Setting) -> Forecast:
@@ -159,7 +171,7 @@ def _with_basis(candidate: Candidate, setting: Setting, basis_epsilon: float) ->
     pure = candidate.mechanism in PURE_MECHANISMS
     delta = setting.delta if pure else setting.delta / 2
     rows = Setting(
-        setting.energies, setting.n_patients, setting.epsilon - basis_epsilon,
+        setting.spectrum, setting.n_patients, setting.epsilon - basis_epsilon,
         setting.delta - delta, setting.clip_norm,
     )  # fmt: skip
 
@@ -171,6 +183,7 @@ def _with_basis(candidate: Candidate, setting: Setting, basis_epsilon: float) ->
     if not seen.size:  # a direction of pure noise carries an average column's share
         seen = np.array([setting.total / setting.dimension])
     rank = best_rank(seen, noise_variance)
+    # As if rows were clipped before they are projected: no more than is really left.
     values = projected_correlation(seen[:rank], setting.total, noise_variance(rank))
     covariances = covariance_correlation(setting.energies, cosines)
     return Forecast(candidate, values, covariances, rank, basis_epsilon)

@@ -6,13 +6,15 @@ charge is used up, and only then is noise drawn.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from neuroveil.errors import ChainError
 from neuroveil.privacy.central.covariance import estimate_covariance
 from neuroveil.privacy.central.plan import plan_moments
 from neuroveil.privacy.central.synthetic import synthetic_table
 from neuroveil.privacy.chain import ChainInputs, build_certificate
+from neuroveil.privacy.constants import check_constants, pay_for_constants
 from neuroveil.privacy.postprocessing import InverseScaling
 from neuroveil.privacy.sampling import SystemRandomness
 from neuroveil.privacy.scaling import scale_rows
@@ -43,12 +45,7 @@ def check_central(table: FeatureTable, scaling: Scaling, settings: ProtectSettin
         cohort's own without an acknowledgement.
     """
     charge_request(settings, table.columns, table.n_patients)
-    if scaling.fitted_on == "private" and not settings.acknowledge_private_statistics:
-        raise ChainError(
-            "preprocessing.scaling", "public constants, or an acknowledgement",
-            "constants that were fitted on the private cohort",
-            "Use a public reference; statistics of the cohort leave no end-to-end guarantee.",
-        )  # fmt: skip
+    check_constants(scaling, settings)
     scale_rows(table, scaling)
 
 
@@ -85,10 +82,15 @@ def protect_central(
     check_central(table, scaling, settings)
     source, n = SystemRandomness(), table.n_patients
     plan = plan_moments(settings, len(table.columns), n)
+    planned = ChainInputs(
+        settings, plan, check_constants(scaling, settings), n, source.facts, charge
+    )
+    scaling = pay_for_constants(planned, table, source)
     rows_int = plan.mechanism.bound(scale_rows(table, scaling))
-    certificate = build_certificate(ChainInputs(settings, plan, scaling, n, source.facts, charge))
+    certificate = build_certificate(replace(planned, scaling=scaling))
     _ = certificate.chain_digest  # what could not be written is refused before the spend
-    charge.consume(charge_request(settings, table.columns, n))
+    if settings.scaling_budget is None:
+        charge.consume(charge_request(settings, table.columns, n))
     sums = plan.mechanism.apply_integers(rows_int, plan.mechanism.draw(source))
     assert sums.total is not None
     charge.bind(released_bytes(sums.total, sums.products))
@@ -107,8 +109,8 @@ def protect_central(
 
 
 def _in_units(rows: FloatArray, scaling: Scaling) -> FloatArray:
-    """Give synthetic rows the features' units, where the constants are public."""
-    if scaling.fitted_on != "public":
+    """Give synthetic rows the features' units, where the constants are published."""
+    if not scaling.is_published:
         return rows
     log10 = np.array([column.scale == "log10" for column in scaling.columns])
     return InverseScaling(scaling.centre, scaling.spread, log10).apply(rows)

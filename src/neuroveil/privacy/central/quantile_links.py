@@ -1,21 +1,22 @@
-"""The links of the chain that a release of quantiles answers for, as facts."""
+"""What a certificate states of scaling constants that were released under a budget."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from neuroveil.privacy.central.links import model_link
 from neuroveil.privacy.central.quantile_budget import QuantileBudget
 from neuroveil.privacy.mechanisms.links import derived, setting
 from neuroveil.types.certificate import Fact
 
 _WEIGHTS = "neuroveil: exponential mechanism with whole-numbered weights"
-_DEFINITION = "definition of the mechanism"
 _RANGE = "bounded range: Cesar and Rogers 2021"
+_SCALING, _COUNT, _EACH = (
+    f"preprocessing.{name}" for name in ("scaling", "n_quantiles", "quantile_epsilon")
+)  # fmt: skip
 
 
-def quantile_facts(budget: QuantileBudget) -> Mapping[str, Mapping[str, Fact]]:
-    """State the chain of a release of quantiles.
+def quantile_facts(budget: QuantileBudget) -> Mapping[str, Fact]:
+    """State how quantiles of every column are released.
 
     Parameters
     ----------
@@ -24,54 +25,35 @@ def quantile_facts(budget: QuantileBudget) -> Mapping[str, Mapping[str, Fact]]:
 
     Returns
     -------
-    mapping of str to mapping of str to Fact
-        Facts by link and name.
+    mapping of str to Fact
+        Facts of the link ``preprocessing``, beside the step that uses the quantiles.
     """
     spec = budget.spec
-    each, count = "mechanism.epsilon_each", "mechanism.n_quantiles"
     return {
-        "bound": {
-            "norm": setting("none: ranks need no clipping", _WEIGHTS),
-            "grid": setting(
-                {"quantiles_of": "student_t_2", "scale": spec.scale, "points": spec.points}
-            ),
-        },
-        "sensitivity": {
-            "norm": setting("ranks", _DEFINITION),
-            "value": derived(
-                1, "one patient's value is counted at most once on either side",
-                "largest change of the number of ranks between a candidate and the quantile",
-                "adjacency.relation",
-            ),
-        },
-        "mechanism": {
-            "name": setting("dp_quantiles"),
-            "distribution": setting("exponential_mechanism", "McSherry and Talwar 2007"),
-            "probabilities": setting(list(spec.probabilities)),
-            "absolute_deviation": setting(spec.absolute_deviation),
-            "n_quantiles": derived(
-                spec.n_quantiles, "counting",
-                "domain.dimension * (length of probabilities + 1 with absolute_deviation)",
-                "domain.dimension", "mechanism.probabilities", "mechanism.absolute_deviation",
-            ),
-            "epsilon_each": derived(
-                budget.epsilon_each, budget.proof,
-                "largest epsilon whose composition keeps (guarantee.epsilon, guarantee.delta), "
-                "rounded down",
-                "guarantee.epsilon", "guarantee.delta", count,
-            ),
-            "rounding": setting("weights so that neighbours never differ by more", _WEIGHTS),
-        },
-        "guarantee": {
-            "variant": derived(budget.variant, _DEFINITION, "pure_dp where delta is 0",
-                               "guarantee.delta"),
-            "epsilon": setting(float(spec.epsilon)),
-            "delta": setting(float(spec.delta)),
-            "epsilon_pure": derived(
-                budget.epsilon_pure, "basic composition", f"{count} * {each}", count, each
-            ),
-            "zcdp_rho": derived(budget.rho, _RANGE, f"{count} * {each}^2 / 8", count, each),
-            "proof": setting(budget.proof, budget.proof),
-        },
-        "model": model_link(spec.n_patients),
+        "quantiles": setting(
+            {
+                "mechanism": "exponential_of_ranks",
+                "probabilities": list(spec.probabilities),
+                "absolute_deviation": spec.absolute_deviation,
+                "grid": "student_t_2",
+                "scale": float(spec.scale),
+                "points": spec.points,
+            },
+            _WEIGHTS,
+        ),
+        "n_quantiles": derived(
+            spec.n_quantiles, "counting",
+            "domain.dimension * (length of probabilities + 1 with absolute_deviation)",
+            "domain.dimension", "preprocessing.quantiles",
+        ),
+        "quantile_epsilon": derived(
+            budget.epsilon_each, budget.proof,
+            "larger of E / n and, where D > 0, the largest e with "
+            "epsilon_zcdp(n e^2 / 8, D) <= E, for epsilon E and delta D of "
+            "preprocessing.scaling and n = preprocessing.n_quantiles, rounded down",
+            _SCALING, _COUNT,
+        ),
+        "quantile_rho": derived(
+            budget.rho, _RANGE, f"{_COUNT} * {_EACH}^2 / 8", _COUNT, _EACH
+        ),
     }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,10 +12,8 @@ from neuroveil.privacy.bounds import IntArray, check_rows
 from neuroveil.privacy.central.exponential import UNIFORM_BITS, choose, step_weights
 from neuroveil.privacy.central.noisy_quantiles import NoisyQuantiles, QuantileDraws
 from neuroveil.privacy.central.quantile_budget import QuantileBudget
-from neuroveil.privacy.central.quantile_links import quantile_facts
 from neuroveil.privacy.central.quantile_spec import MEDIAN, QuantileSpec
 from neuroveil.privacy.randomness import RandomSource
-from neuroveil.types.certificate import Fact
 from neuroveil.types.recording import FloatArray
 
 
@@ -44,16 +41,6 @@ class DpQuantiles:
     def budget(self) -> QuantileBudget:
         """Epsilon of one quantile and of all."""
         return QuantileBudget(self.spec)
-
-    def facts(self) -> Mapping[str, Mapping[str, Fact]]:
-        """Links ``bound``, ``sensitivity``, ``mechanism``, ``guarantee`` and ``model``.
-
-        Returns
-        -------
-        mapping of str to mapping of str to Fact
-            Facts by link and name.
-        """
-        return quantile_facts(self.budget)
 
     def draw(self, source: RandomSource) -> QuantileDraws:
         """Draw the randomness, without looking at the table.

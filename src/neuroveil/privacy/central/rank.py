@@ -54,9 +54,30 @@ def best_rank(energies: FloatArray, noise_variance: NoiseVariance) -> int:
         and more noise, so the search ends a few directions after the best one.
     """
     total = float(energies.sum())
+    return best_of(
+        lambda rank: projected_correlation(energies[:rank], total, noise_variance(rank)),
+        energies.size,
+    )
+
+
+def best_of(correlation: Callable[[int], float], largest: int) -> int:
+    """Choose the number of directions with the best correlation.
+
+    Parameters
+    ----------
+    correlation : callable
+        Predicted correlation by the number of directions.
+    largest : int
+        Largest number of directions.
+
+    Returns
+    -------
+    int
+        From 1 on; the search ends a few directions after the best one.
+    """
     best, best_value = 1, -1.0
-    for rank in range(1, energies.size + 1):
-        value = projected_correlation(energies[:rank], total, noise_variance(rank))
+    for rank in range(1, largest + 1):
+        value = correlation(rank)
         if value > best_value:
             best, best_value = rank, value
         elif rank > best + _PATIENCE:

@@ -11,6 +11,7 @@ from neuroveil.privacy.verify.arithmetic import precise, to_decimal
 from neuroveil.privacy.verify.basis import (
     is_shuffled,
     mechanism_epsilon,
+    scaling_events,
     squared_sensitivity,
 )
 from neuroveil.privacy.verify.findings import broken, finding, is_close, missing, quote, show
@@ -77,7 +78,7 @@ def _expected_events(statement: Statement) -> list[dict[str, Any]]:
         rows["batch"] = statement.raw("domain.n")
         rows["epsilon_central"] = statement.raw("guarantee.epsilon_rows")
         rows["delta_central"] = statement.raw("guarantee.delta")
-    return [rows] + [
+    return [rows, *scaling_events(statement)] + [
         {"mechanism": "randomised_response", "epsilon": entry.get("epsilon"), "releases": 1}
         for entry in statement.entries("domain.labels")
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from neuroveil.privacy.verify import arithmetic
 from neuroveil.privacy.verify.arithmetic import precise, to_decimal
@@ -230,8 +231,46 @@ def row_delta(statement: Statement) -> Fraction | None:
     Fraction or None
         ``None`` where none is stated.
     """
-    whole = statement.number("guarantee.delta")
+    stated, whole = statement.number("guarantee.delta_rows"), statement.number("guarantee.delta")
+    if is_drawn(statement) and stated is not None:
+        return stated
     return None if whole is None else whole - step_budget(statement, "delta")
+
+
+def is_drawn(statement: Statement) -> bool:
+    """Whether scaling constants were drawn under a budget of their own.
+
+    Parameters
+    ----------
+    statement : Statement
+        The stated facts.
+
+    Returns
+    -------
+    bool
+        True for quantiles of all patients.
+    """
+    return statement.text("preprocessing.scaling", "fitted_on") == "dp"
+
+
+def scaling_events(statement: Statement) -> list[dict[str, Any]]:
+    """What constants of scaling are to an accountant.
+
+    Parameters
+    ----------
+    statement : Statement
+        The stated facts.
+
+    Returns
+    -------
+    list of dict
+        One event, or none where no constants were drawn.
+    """
+    if not is_drawn(statement):
+        return []
+    step = "preprocessing.scaling"
+    epsilon, delta = statement.raw(step, "epsilon"), statement.raw(step, "delta")
+    return [{"mechanism": "dp_quantiles", "epsilon": epsilon, "delta": delta, "releases": 1}]
 
 
 def integer_scale(statement: Statement) -> Decimal | None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from neuroveil.privacy.verify.arithmetic import pi, precise, to_decimal
-from neuroveil.privacy.verify.basis import row_dimension
+from neuroveil.privacy.verify.basis import is_drawn, row_dimension
 from neuroveil.privacy.verify.codebook import moments
 from neuroveil.privacy.verify.document import canonical_digest
 from neuroveil.privacy.verify.findings import finding, is_close, missing, quote, show
@@ -43,6 +43,7 @@ def check_model(statement: Statement) -> Iterator[Check]:
 def _check_trust(statement: Statement, trust: str) -> Check:
     """Rows are randomised one by one, and statistics where all rows are seen."""
     name, aggregates = "model.trust", statement.text("mechanism.name") == "mean_covariance"
+    sees_all = aggregates or is_drawn(statement)
     words = {
         "local": "Every row carries its own noise.",
         "shuffled": "Rows that carry their own noise are shuffled; whoever shuffles is trusted.",
@@ -51,13 +52,14 @@ def _check_trust(statement: Statement, trust: str) -> Check:
     if trust not in words:
         sentence = f"What the model {quote(trust)} adds to the guarantee is not derived here."
         return finding("unchecked", name, sentence, stated=quote(trust))
-    fits = aggregates == (trust == "central") or (statement.is_claim and not aggregates)
+    fits = sees_all == (trust == "central") or (statement.is_claim and not sees_all)
     return finding(
         "holds" if fits else "broken", name,
         words[trust]
         if fits
-        else "The trust model is not that of the mechanism: statistics of all patients need "
-        "somebody who sees all rows, and rows that are randomised one by one do not.",
+        else "The trust model is not that of the release: statistics of all patients, scaling "
+        "constants among them, need somebody who sees all rows, and rows that are randomised one "
+        "by one do not.",
         stated=trust,
     )  # fmt: skip
 

@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from neuroveil.privacy.verify.basis import row_dimension
+from neuroveil.privacy.verify.basis import is_drawn, row_dimension
+from neuroveil.privacy.verify.candidates import is_candidate
 from neuroveil.privacy.verify.document import canonical_digest
 from neuroveil.privacy.verify.findings import broken, finding
 from neuroveil.privacy.verify.postprocessing import is_projected
@@ -144,7 +145,7 @@ def check_dictionary(
         else "The columns of the dictionary are not the ones that were certified.",
         source="SHA-256 of the list of column names",
     )  # fmt: skip
-    public = statement.text("preprocessing.scaling", "fitted_on") == "public"
+    public = statement.text("preprocessing.scaling", "fitted_on") != "private"
     named = statement.text("preprocessing.scaling", "params", "reference")
     if public and dictionary.get("Reference") != named:
         yield broken(name, "It names another reference than the certificate.")
@@ -166,25 +167,69 @@ def check_constants(statement: Statement, dictionary: Mapping[str, Any]) -> Chec
         Whether they are.
     """
     name, entries = "release.constants", feature_entries(statement, dictionary)
-    if statement.text("preprocessing.scaling", "fitted_on") != "public":
-        agrees = not any({"Centre", "Spread"} & set(entry) for entry in entries)
+    if statement.text("preprocessing.scaling", "fitted_on") == "private":
+        agrees = not any(
+            {"Centre", "Spread", "PublicCentre", "PublicSpread"} & set(entry) for entry in entries
+        )
         words = "Constants that were fitted on the private cohort are not published."
         return finding("holds" if agrees else "broken", name, words)
     names = list_columns(dictionary)[: len(entries)]
     right = constants_digest(dictionary.get("Reference"), names, entries)
     stated = statement.text("preprocessing.scaling", "params", "constants_digest")
     agrees = right is not None and stated == right
+    if agrees and is_drawn(statement):
+        return check_grid(statement, names, entries)
     return finding(
         "holds" if agrees else "broken", name,
-        "Centre and spread of every column are the certified public constants."
+        "Centre and spread of every column are the certified constants."
         if agrees
-        else "Centre and spread of the columns are not the certified public constants.",
+        else "Centre and spread of the columns are not the certified constants.",
         stated=stated, recomputed=right, source="SHA-256",
     )  # fmt: skip
 
 
+def check_grid(statement: Statement, names: list[str], entries: list[Mapping[str, Any]]) -> Check:
+    """Check that drawn constants are candidates of the public grid.
+
+    Statistics of the cohort that were not drawn from it are almost never on it.
+
+    Parameters
+    ----------
+    statement : Statement
+        The certificate.
+    names : list of str
+        The feature columns.
+    entries : list of mapping
+        Their entries of the dictionary.
+
+    Returns
+    -------
+    Check
+        Whether they are, in units of the certified public constants.
+    """
+    name, step = "release.constants", "preprocessing.scaling"
+    reference = statement.raw(step, "params", "public_reference")
+    right = constants_digest(reference, names, entries, "Public")
+    stated = statement.text(step, "params", "public_constants_digest")
+    if right is None or right != stated:
+        words = "The public constants that quantiles were measured in are not the certified ones."
+        return broken(name, words, stated=stated, recomputed=right)
+    scale = statement.number("preprocessing.quantiles", "scale")
+    points = statement.integer("preprocessing.quantiles", "points")
+    if scale is None or scale <= 0 or points is None or points < 2:
+        return broken(name, "The grid of candidates is not stated.")
+    off = sum(not is_candidate(entry, scale, points) for entry in entries)
+    return finding(
+        "holds" if off == 0 else "broken", name,
+        "Centre and spread of every column are candidates of the public grid, as certified."
+        if off == 0
+        else f"Constants of {off} column(s) are no candidates of the public grid.",
+        stated=off, recomputed=0, source="SHA-256; Student's t with two degrees of freedom",
+    )  # fmt: skip
+
+
 def constants_digest(
-    reference: object, columns: list[str], entries: list[Mapping[str, Any]]
+    reference: object, columns: list[str], entries: list[Mapping[str, Any]], prefix: str = ""
 ) -> str | None:
     """Digest of public scaling constants.
 
@@ -196,6 +241,8 @@ def constants_digest(
         Names of the feature columns.
     entries : list of mapping
         Their entries of the dictionary, with ``Centre`` and ``Spread`` (on the column's scale).
+    prefix : str
+        What stands before these two keys.
 
     Returns
     -------
@@ -203,7 +250,7 @@ def constants_digest(
         ``sha256:…``, or ``None`` where a constant is missing.
     """
     constants = {
-        key.lower(): [as_number(entry.get(key)) for entry in entries]
+        key.lower(): [as_number(entry.get(prefix + key)) for entry in entries]
         for key in ("Centre", "Spread")
     }
     if any(value is None for values in constants.values() for value in values):

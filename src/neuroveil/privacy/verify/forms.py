@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from neuroveil.privacy.verify import shapes
 from neuroveil.privacy.verify.shapes import Kind, Shape, is_kind
+from neuroveil.privacy.verify.statement import as_number
 
 LARGE = 1e150
 MANY = 10**9
@@ -54,13 +56,57 @@ def step(name: str, *fitted_on: str) -> Shape:
     Returns
     -------
     Shape
-        The requirement; ε and δ are 0 in this version.
+        The requirement; ε and δ are 0.
     """
     return shapes.record(
         {
             "step": shapes.one_of(name), "params": any_object(), "params_digest": shapes.digest(),
             "fitted_on": shapes.one_of(*fitted_on), "epsilon": shapes.number(0, 0),
             "delta": shapes.number(0, 0),
+        }
+    )  # fmt: skip
+
+
+def paid_step(name: str) -> Shape:
+    """An object that describes a step of preprocessing with a budget of its own.
+
+    Parameters
+    ----------
+    name : str
+        Name of the step, which is that of its fact.
+
+    Returns
+    -------
+    Shape
+        The requirement.
+    """
+    return shapes.record(
+        {
+            "step": shapes.one_of(name), "params": any_object(), "params_digest": shapes.digest(),
+            "fitted_on": shapes.one_of("dp"),
+            "epsilon": shapes.number(1e-12, 1e6), "delta": shapes.number(0, 0.5),
+        }
+    )  # fmt: skip
+
+
+def quantiles() -> Shape:
+    """How quantiles of every column are released.
+
+    Returns
+    -------
+    Shape
+        The requirement: the median and the median absolute deviation from it.
+    """
+
+    def is_median(value: Any) -> bool:
+        return isinstance(value, list) and [as_number(each) for each in value] == [Fraction(1, 2)]
+
+    median = Shape("list", "[0.5]", is_median, {"const": [0.5]})
+    return shapes.record(
+        {
+            "mechanism": shapes.one_of("exponential_of_ranks"), "probabilities": median,
+            "absolute_deviation": shapes.one_of(True), "grid": shapes.one_of("student_t_2"),
+            "scale": _POSITIVE, "points": shapes.integer(2, 1 << 16),
         }
     )  # fmt: skip
 

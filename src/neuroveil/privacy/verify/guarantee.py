@@ -10,9 +10,11 @@ from neuroveil.privacy.verify.arithmetic import precise, smallest_epsilon, squar
 from neuroveil.privacy.verify.basis import (
     CONSUMES,
     consumed_norm,
+    is_drawn,
     is_shuffled,
     label_epsilon,
     mechanism_epsilon,
+    row_delta,
     row_epsilon,
     slacks,
     squared_sensitivity,
@@ -53,7 +55,10 @@ def check_guarantee(statement: Statement) -> Iterator[Check]:
         yield from _check_slack(statement)
     elif name in CONSUMES and not statement.is_claim:
         yield _equal(statement, "guarantee.delta_slack", Fraction(0))
-    whole, slack = statement.number("guarantee.delta"), statement.number("guarantee.delta_slack")
+    whole, slack = row_delta(statement), statement.number("guarantee.delta_slack")
+    if is_drawn(statement) and not statement.is_claim:
+        spent = statement.number("guarantee.delta_rows") or Fraction(0)
+        yield _equal(statement, "guarantee.delta", spent + step_budget(statement, "delta"))
     if whole is not None and slack is not None and not statement.is_claim:
         yield _equal(statement, "guarantee.delta_calibrated", whole - slack)
     if name != "mean_covariance" or statement.is_claim:
@@ -65,10 +70,13 @@ def _check_variant(statement: Statement) -> Iterator[Check]:
     if variant is None or name not in CONSUMES:
         return
     shuffled = is_shuffled(statement)
-    right = "approximate_dp" if name == "gaussian" or shuffled else "pure_dp"
+    paid = is_drawn(statement) and statement.number("guarantee.delta") != 0
+    right = "approximate_dp" if name == "gaussian" or shuffled or paid else "pure_dp"
     yield finding(
         "holds" if variant == right else "broken", "guarantee.variant",
-        f"{'Shuffled rows have' if shuffled else f'The {name} mechanism gives'} {right}.",
+        "Constants that were drawn at a delta above 0 leave approximate_dp."
+        if paid
+        else f"{'Shuffled rows have' if shuffled else f'The {name} mechanism gives'} {right}.",
         stated=quote(variant), recomputed=right,
     )  # fmt: skip
 
@@ -130,18 +138,18 @@ def _check_epsilon(statement: Statement) -> Iterator[Check]:
 
 def _check_delta(statement: Statement) -> Iterator[Check]:
     name, delta = "guarantee.delta", statement.number("guarantee.delta")
-    mechanism = statement.text("mechanism.name")
-    if delta is None:
+    mechanism, rows = statement.text("mechanism.name"), row_delta(statement)
+    if delta is None or rows is None:
         yield missing(name)
     elif not 0 <= delta < 1:
         yield broken(name, "Delta is a probability below 1.", stated=delta)
-    elif mechanism == "gaussian" and delta == 0:
+    elif mechanism == "gaussian" and rows <= 0:
         yield broken(name, "Gaussian noise needs a delta above 0.", stated=delta)
     elif is_shuffled(statement) and delta == 0:
         yield broken(name, "Shuffling needs a delta above 0.", stated=delta)
     elif is_shuffled(statement):
         yield holds(name, f"The whole release spends delta = {show(delta)}.", stated=delta)
-    elif mechanism in CONSUMES and mechanism != "gaussian" and delta > 0 and not statement.is_claim:
+    elif mechanism in CONSUMES and mechanism != "gaussian" and rows > 0 and not statement.is_claim:
         yield broken(name, "Pure DP has delta = 0.", stated=delta, recomputed=0)
     else:
         yield holds(name, f"The whole release spends delta = {show(delta)}.", stated=delta)
@@ -150,7 +158,7 @@ def _check_delta(statement: Statement) -> Iterator[Check]:
 def _check_slack(statement: Statement) -> Iterator[Check]:
     """The price of integer noise has to be that of the proof that the formula names."""
     name, stated = "guarantee.delta_slack", statement.number("guarantee.delta_slack")
-    epsilon, delta = mechanism_epsilon(statement), statement.number("guarantee.delta")
+    epsilon, delta = mechanism_epsilon(statement), row_delta(statement)
     if statement.is_claim and stated is None:
         return
     if stated is None or epsilon is None or delta is None or not 0 < epsilon <= 10**6:
@@ -191,9 +199,7 @@ def _check_supported(statement: Statement) -> Iterator[Check]:
             yield missing(name)
         return
     limit = statement.number("guarantee.delta_calibrated")
-    right = supported_epsilon(
-        statement, statement.number("guarantee.delta") if limit is None else limit
-    )
+    right = supported_epsilon(statement, row_delta(statement) if limit is None else limit)
     if right is None:
         yield missing(name, "the noise, guarantee.delta or the sensitivity")
         return

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from neuroveil.privacy.verify.rule import PROJECTED, Case, Condition, Rule
+from neuroveil.privacy.verify.rule import FITTED, PROJECTED, Case, Condition, Rule
 from neuroveil.privacy.verify.rulebook import FACT_NAMES, RULES, lines_of
 from neuroveil.privacy.verify.structure import ENVELOPE
 
@@ -161,12 +161,21 @@ def _condition(condition: Condition) -> Schema:
     for name, allowed in condition.items():
         if name == PROJECTED:
             null: Schema = {"type": "null"}
-            value: Schema = null if allowed == ("no",) else {"not": null}
+            part = _holding(name, null if allowed == ("no",) else {"not": null})
+        elif name == FITTED:
+            drawn = {"properties": {"fitted_on": {"const": "dp"}}, "required": ["fitted_on"]}
+            part = _holding(name, {"type": "object", **drawn})
+            part = part if allowed == ("dp",) else {"not": part}
         else:
-            value = {"enum": list(allowed)}
-        fact = {"properties": {"value": value}, "required": ["value"]}
-        parts.append({**_at(name, fact), "required": ["chain"]})
+            part = _holding(name, {"enum": list(allowed)})
+        parts.append(part)
     return parts[0] if len(parts) == 1 else {"allOf": parts}
+
+
+def _holding(name: str, value: Schema) -> Schema:
+    """That a fact is there with such a value."""
+    fact = {"properties": {"value": value}, "required": ["value"]}
+    return {**_at(name, fact), "required": ["chain"]}
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from neuroveil.privacy.verify.arithmetic import (
     square_root,
     to_decimal,
 )
+from neuroveil.privacy.verify.basis import is_drawn, row_delta, scaling_events
 from neuroveil.privacy.verify.findings import broken, finding, holds, is_close, missing, quote, show
 from neuroveil.privacy.verify.result import Check
 from neuroveil.privacy.verify.rules_central import DERIVED
@@ -122,9 +123,10 @@ def is_of_moments(statement: Statement) -> bool:
     Returns
     -------
     bool
-        True under central trust, and for the mechanism that needs it.
+        True under central trust, unless that is for constants of scaling, and for the
+        mechanism that needs it.
     """
-    central = statement.text("model.trust") == "central"
+    central = statement.text("model.trust") == "central" and not is_drawn(statement)
     moments = statement.text("mechanism.name") == "mean_covariance"
     return not statement.is_claim and (central or moments)
 
@@ -145,9 +147,9 @@ def foundations(statement: Statement) -> Foundations | None:
     numbers = [
         statement.number(name)
         for name in ("bound.clip_norm", "mechanism.mean_share", "mechanism.noise_scale",
-                     "guarantee.epsilon_rows", "guarantee.delta")
+                     "guarantee.epsilon_rows")
     ]  # fmt: skip
-    clip, share, scale, epsilon, delta = numbers
+    (clip, share, scale, epsilon), delta = numbers, row_delta(statement)
     n, d = statement.integer("adjacency.n_roster"), statement.integer("domain.dimension")
     grid = statement.integer("bound.grid_log2")
     if clip is None or share is None or scale is None or epsilon is None or delta is None:
@@ -412,7 +414,8 @@ def check_moment_books(statement: Statement) -> Iterator[Check]:
             stated=quote(stated), recomputed=quote(right),
         )  # fmt: skip
     multiplier = statement.raw("mechanism.noise_multiplier")
-    events = [{"mechanism": "mean_covariance", "releases": 1, "noise_multiplier": multiplier}]
+    moments = {"mechanism": "mean_covariance", "releases": 1, "noise_multiplier": multiplier}
+    events = [moments, *scaling_events(statement)]
     counted = is_same(statement.listing("accountant.events"), events)
     yield finding(
         "holds" if counted else "broken", "accountant.events",

@@ -10,7 +10,9 @@ from neuroveil.privacy.verify.arithmetic import smallest_epsilon, square_root, t
 from neuroveil.privacy.verify.basis import FACTORS, squared_sensitivity
 from neuroveil.privacy.verify.document import canonical_digest
 from neuroveil.privacy.verify.findings import broken, finding, holds, missing, quote, show
+from neuroveil.privacy.verify.quantiles import check_quantiles
 from neuroveil.privacy.verify.result import Check
+from neuroveil.privacy.verify.rule import FITTED
 from neuroveil.privacy.verify.shapes import has_words, is_digest
 from neuroveil.privacy.verify.statement import Statement, as_number
 
@@ -219,14 +221,14 @@ def _check_constants(statement: Statement) -> Iterator[Check]:
     fitted_on = statement.text("preprocessing.scaling", "fitted_on")
     if statement.is_claim or not isinstance(params, Mapping) or fitted_on is None:
         return
-    public, name = fitted_on == "public", "preprocessing.scaling.constants_digest"
+    published, name = fitted_on != "private", "preprocessing.scaling.constants_digest"
     agrees = (
         isinstance(params.get("reference"), str) and is_digest(params.get("constants_digest"))
-        if public
+        if published
         else "constants_digest" not in params
     )
-    if public:
-        words = "Public constants are given with the name and the digest of their reference."
+    if published:
+        words = "Constants that are published are given with their name and digest."
     else:
         words = "A digest of private constants must not be published."
     yield finding("holds" if agrees else "broken", name, words)
@@ -241,6 +243,8 @@ def _check_fit(statement: Statement, name: str) -> Iterator[Check]:
         yield missing(name, f"{name}.fitted_on")
     elif fitted_on == "public":
         yield holds(name, f"The {what} use no statistic of the private cohort.", source=source)
+    elif fitted_on == "dp" and name == FITTED and not statement.is_claim:
+        yield from check_quantiles(statement)
     elif fitted_on != "private" or budget is None or budget > 0:
         yield finding(
             "unchecked", name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from neuroveil.privacy.verify.basis import row_dimension
+from neuroveil.privacy.verify.basis import is_drawn, row_dimension
 from neuroveil.privacy.verify.document import canonical_digest
 from neuroveil.privacy.verify.findings import broken, finding, holds, missing
 from neuroveil.privacy.verify.forms import postprocessing
@@ -92,7 +92,7 @@ def check_postprocessing(statement: Statement) -> Iterator[Check]:
 
 def _faults(statement: Statement, steps: list[Mapping[str, Any]]) -> Iterator[str]:
     names = [entry["step"] for entry in steps]
-    public = statement.text("preprocessing.scaling", "fitted_on") == "public"
+    public = statement.text("preprocessing.scaling", "fitted_on") != "private"
     if {"wiener", "james_stein"} <= set(names):
         yield "Two kinds of shrinkage exclude each other."
     if steps and names[-1] != "inverse_scaling":
@@ -100,7 +100,9 @@ def _faults(statement: Statement, steps: list[Mapping[str, Any]]) -> Iterator[st
     if steps and ("projection_back" in names) != is_projected(statement):
         yield "Projected rows, and only those, are put back on the features."
     if steps and not public:
-        yield "There are no public constants to put rows back into feature units."
+        yield "There are no published constants to put rows back into feature units."
+    if "wiener" in names and is_drawn(statement):
+        yield "A public covariance goes with public constants of scaling."
     for entry in steps:
         if not USES[entry["step"]] and entry["public_inputs_digest"] != canonical_digest({}):
             yield "A step without public inputs has the digest of something."

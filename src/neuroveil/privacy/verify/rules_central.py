@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuroveil.privacy.verify import forms, shapes
-from neuroveil.privacy.verify.rule import Rule, assumed, proven, when
+from neuroveil.privacy.verify.rule import Rule, assumed, delta_slack_lines, proven, when
 
 DERIVED = ("mean_by_james_stein", "covariance_of_cleaned_eigenvalues", "synthetic_normal_rows")
 """What is made of the released sums."""
@@ -116,14 +116,9 @@ _PROMISE: tuple[Rule, ...] = (
         "(mechanism.n_coordinates + B) / (24 * mechanism.integer_scale^2) + "
         "3 * mechanism.n_coordinates * e^(-2 pi^2 mechanism.integer_scale^2)", *_SLACK,
     ),
-    _proven(
-        "guarantee.delta_slack", _DELTA, f"(1 + e^guarantee.epsilon_rows) * {_COUNT}", *_SLACK
-    ),
-    _proven(
-        "guarantee.delta_slack", _DELTA,
-        f"guarantee.delta - (e^(-{_COUNT}) * guarantee.delta - e^-99)", *_SLACK,
-        "guarantee.delta",
-    ),
+    *delta_slack_lines(
+        f"(1 + e^guarantee.epsilon_rows) * {_COUNT}",
+        "{0} - (e^(-" + _COUNT + ") * {0} - e^-99)", _SLACK, _CASE),
     _proven(
         "guarantee.zcdp_rho", _POSITIVE, f"sensitivity.value^2 / (2 {_SCALE}^2)",
         "sensitivity.value", _SCALE,
@@ -135,11 +130,6 @@ _PROMISE: tuple[Rule, ...] = (
     _proven(
         "guarantee.zcdp_rho_second_moment", _POSITIVE,
         f"(1 - {_SHARE}) / (2 {_SCALE}^2), released alone", _SHARE, _SCALE,
-    ),
-    _proven(
-        "accountant.events", forms.events(),
-        "one event for the rows, one for each of domain.labels",
-        "mechanism.name", "mechanism.noise_multiplier", "domain.labels",
     ),
     _proven(
         "utility.predicted", forms.figures("mean_rmse", "covariance_rmse"),

@@ -7,12 +7,14 @@ from neuroveil.privacy.verify.forms import LARGE
 from neuroveil.privacy.verify.rule import (
     ADDITIVE,
     BOTH_LAPLACE,
+    CENTRAL_ROWS,
     GAUSSIAN,
     LOCAL,
     PRIVUNIT,
     SHUFFLED,
     Rule,
     assumed,
+    either,
     measured,
     proven,
     when,
@@ -32,7 +34,7 @@ NOISE: tuple[Rule, ...] = (
     assumed("mechanism.choice", shapes.words()),
     proven(
         "mechanism.epsilon", _EPSILON, "guarantee.epsilon_rows", "guarantee.epsilon_rows",
-        case=LOCAL,
+        case=either(LOCAL, CENTRAL_ROWS),
     ),
     proven(
         "mechanism.epsilon", _EPSILON, "amplification.epsilon_local",

@@ -7,12 +7,17 @@ from neuroveil.privacy.verify.forms import MANY
 from neuroveil.privacy.verify.rule import (
     ADDITIVE,
     BOTH_LAPLACE,
+    CENTRAL_ROWS,
     GAUSSIAN,
     LOCAL,
     PRIVUNIT,
     SHUFFLED,
+    Case,
     Rule,
+    also,
     assumed,
+    delta_slack_lines,
+    either,
     measured,
     proven,
     when,
@@ -26,8 +31,27 @@ _SHUFFLING = (
     "guarantee.epsilon_rows", "postprocessing.row_order", "domain.labels", "domain.unprotected",
 )  # fmt: skip
 _BLANKET = when(trust="shuffled", bound="privacy_blanket")
+_FIXED, _DRAWN = when(fitted="other"), when(fitted="dp")
+_NOISY = either(ADDITIVE, when(mechanism="mean_covariance"))
 _EVENTS = "one event for the rows, one for each of domain.labels"
+_EVENTS_WITH_SCALING = (
+    "one event for the rows, one for the constants of scaling, one for each of domain.labels"
+)
 _FIGURES = ("rmse", "mae", "correlation", "snr_db", "mse_over_clip_norm_squared")
+
+
+def _event_lines(size: str, case: Case) -> tuple[Rule, ...]:
+    """What was counted, without and with constants of scaling among it."""
+    name, shape, labels = "accountant.events", forms.events(), "domain.labels"
+    fixed, drawn = also(case, fitted="other"), also(case, fitted="dp")
+    scaling = "preprocessing.scaling"
+    return (
+        proven(name, shape, _EVENTS, "mechanism.name", size, labels, case=fixed),
+        proven(
+            name, shape, _EVENTS_WITH_SCALING, "mechanism.name", size, scaling, labels, case=drawn
+        ),
+    )
+
 
 PROMISE: tuple[Rule, ...] = (
     proven(
@@ -40,10 +64,26 @@ PROMISE: tuple[Rule, ...] = (
         "model.trust", case=SHUFFLED,
     ),
     proven(
-        "guarantee.epsilon", _EPSILON, "guarantee.epsilon_rows + guarantee.epsilon_labels",
-        "guarantee.epsilon_rows", "guarantee.epsilon_labels",
+        "guarantee.variant", shapes.one_of("approximate_dp", "pure_dp"),
+        "pure_dp where guarantee.delta is 0, otherwise approximate_dp", "guarantee.delta",
+        case=also(CENTRAL_ROWS, fitted="dp"),
     ),
-    assumed("guarantee.delta", _DELTA),
+    proven(
+        "guarantee.epsilon", _EPSILON, "guarantee.epsilon_rows + guarantee.epsilon_labels",
+        "guarantee.epsilon_rows", "guarantee.epsilon_labels", case=_FIXED,
+    ),
+    proven(
+        "guarantee.epsilon", _EPSILON,
+        "guarantee.epsilon_rows + guarantee.epsilon_labels + epsilon of preprocessing.scaling",
+        "guarantee.epsilon_rows", "guarantee.epsilon_labels", "preprocessing.scaling",
+        case=_DRAWN,
+    ),
+    assumed("guarantee.delta", _DELTA, case=_FIXED),
+    proven(
+        "guarantee.delta", _DELTA, "guarantee.delta_rows + delta of preprocessing.scaling",
+        "guarantee.delta_rows", "preprocessing.scaling", case=_DRAWN,
+    ),
+    assumed("guarantee.delta_rows", _DELTA, case=_DRAWN),
     assumed("guarantee.delta_justification", shapes.nullable(shapes.words())),
     assumed("guarantee.epsilon_rows", _EPSILON),
     proven(
@@ -65,16 +105,10 @@ PROMISE: tuple[Rule, ...] = (
         "guarantee.epsilon_supported", _UP_TO_LARGE, "ln(mechanism.likelihood_ratio)",
         "mechanism.likelihood_ratio", case=PRIVUNIT,
     ),
-    proven(
-        "guarantee.delta_slack", _DELTA,
+    *delta_slack_lines(
         "(1 + e^mechanism.epsilon) * bound.dimension / (24 * mechanism.integer_scale^2)",
-        *_SLACK, case=GAUSSIAN,
-    ),
-    proven(
-        "guarantee.delta_slack", _DELTA,
-        "guarantee.delta - (e^(-bound.dimension / (24 * mechanism.integer_scale^2)) * "
-        "guarantee.delta - e^-99)",
-        *_SLACK, "guarantee.delta", case=GAUSSIAN,
+        "{0} - (e^(-bound.dimension / (24 * mechanism.integer_scale^2)) * {0} - e^-99)",
+        _SLACK, GAUSSIAN,
     ),
     proven(
         "guarantee.delta_slack", _DELTA, "0: the proof is on integers", "mechanism.name",
@@ -82,7 +116,11 @@ PROMISE: tuple[Rule, ...] = (
     ),
     proven(
         "guarantee.delta_calibrated", _DELTA, "guarantee.delta - guarantee.delta_slack",
-        "guarantee.delta", "guarantee.delta_slack",
+        "guarantee.delta", "guarantee.delta_slack", case=_FIXED,
+    ),
+    proven(
+        "guarantee.delta_calibrated", _DELTA, "guarantee.delta_rows - guarantee.delta_slack",
+        "guarantee.delta_rows", "guarantee.delta_slack", case=_DRAWN,
     ),
     assumed("guarantee.proof", shapes.words()),
     assumed(
@@ -128,14 +166,8 @@ BOOKS: tuple[Rule, ...] = (
         "accountant.adjacency", shapes.one_of("replace_one"),
         "adjacency.relation", "adjacency.relation",
     ),
-    proven(
-        "accountant.events", forms.events(), _EVENTS,
-        "mechanism.name", "mechanism.noise_multiplier", "domain.labels", case=ADDITIVE,
-    ),
-    proven(
-        "accountant.events", forms.events(), _EVENTS,
-        "mechanism.name", "mechanism.epsilon", "domain.labels", case=PRIVUNIT,
-    ),
+    *_event_lines("mechanism.noise_multiplier", _NOISY),
+    *_event_lines("mechanism.epsilon", PRIVUNIT),
     measured("accountant.cross_check", shapes.nullable(forms.cross_check())),
     assumed("composition.rule", shapes.one_of("basic", "pld")),
     assumed("composition.scope", shapes.one_of("study", "patients", "site")),
@@ -162,7 +194,7 @@ BOOKS: tuple[Rule, ...] = (
     assumed("postprocessing.steps", forms.postprocessing()),
     assumed(
         "postprocessing.row_order", shapes.one_of("random_permutation"),
-        case=when(trust=("local", "shuffled")),
+        case=either(LOCAL, SHUFFLED, CENTRAL_ROWS),
     ),
     proven(
         "utility.predicted", forms.figures(*_FIGURES),

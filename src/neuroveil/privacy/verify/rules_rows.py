@@ -16,6 +16,7 @@ from neuroveil.privacy.verify.rule import (
 )
 
 _POSITIVE = shapes.number(0, LARGE, includes_low=False)
+_DRAWN = when(fitted="dp")
 _IN_INTEGERS = ("bound.norm", "bound.clip_norm", "bound.method", "bound.grid_log2")
 _CLIPPING = (
     "unit.rows_per_unit_max", "adjacency.factor", "bound.norm", "bound.clip_norm",
@@ -45,7 +46,29 @@ PEOPLE: tuple[Rule, ...] = (
     assumed("domain.labels", forms.labels()),
     assumed("domain.unprotected", shapes.names()),
     assumed("preprocessing.features", forms.step("features", "public", "private")),
-    assumed("preprocessing.scaling", forms.step("scaling", "public", "private")),
+    assumed(
+        "preprocessing.scaling", forms.step("scaling", "public", "private"),
+        case=when(fitted="other"),
+    ),
+    assumed("preprocessing.scaling", forms.paid_step("scaling"), case=_DRAWN),
+    assumed("preprocessing.quantiles", forms.quantiles(), case=_DRAWN),
+    proven(
+        "preprocessing.n_quantiles", shapes.integer(2, MANY),
+        "domain.dimension * (length of probabilities + 1 with absolute_deviation)",
+        "domain.dimension", "preprocessing.quantiles", case=_DRAWN,
+    ),
+    proven(
+        "preprocessing.quantile_epsilon", _POSITIVE,
+        "larger of E / n and, where D > 0, the largest e with epsilon_zcdp(n e^2 / 8, D) <= E, "
+        "for epsilon E and delta D of preprocessing.scaling and n = preprocessing.n_quantiles, "
+        "rounded down",
+        "preprocessing.scaling", "preprocessing.n_quantiles", case=_DRAWN,
+    ),
+    proven(
+        "preprocessing.quantile_rho", _POSITIVE,
+        "preprocessing.n_quantiles * preprocessing.quantile_epsilon^2 / 8",
+        "preprocessing.n_quantiles", "preprocessing.quantile_epsilon", case=_DRAWN,
+    ),
     assumed("preprocessing.projection", shapes.nullable(forms.step("projection", "public"))),
 )  # fmt: skip
 """Unit, adjacency, domain and preprocessing."""

@@ -11,7 +11,9 @@ from typing import Any
 from neuroveil.privacy.verify.arithmetic import smallest_epsilon, square_root, to_decimal
 from neuroveil.privacy.verify.basis import (
     is_shuffled,
+    row_delta,
     row_epsilon,
+    scaling_events,
     squared_sensitivity,
 )
 from neuroveil.privacy.verify.findings import broken, finding, holds, missing, show
@@ -167,7 +169,7 @@ def _prior_events(statement: Statement) -> list[Mapping[str, Any]] | None:
 
 def _this_release(statement: Statement) -> list[Mapping[str, Any]] | None:
     """The events of this release, from its foundations and not from what is stated of them."""
-    epsilon, delta = row_epsilon(statement), statement.number("guarantee.delta")
+    epsilon, delta = row_epsilon(statement), row_delta(statement)
     if epsilon is None or delta is None:
         return None
     rows: dict[str, Any] = {"epsilon": float(epsilon), "delta": float(delta)}
@@ -180,7 +182,8 @@ def _this_release(statement: Statement) -> list[Mapping[str, Any]] | None:
             Fraction(square_root(scale**2 / square)), _SMALLEST_MULTIPLIER, _LARGEST
         )
     labels = statement.entries("domain.labels")
-    return [rows, *({"epsilon": entry.get("epsilon"), "delta": 0.0} for entry in labels)]
+    labelled = [{"epsilon": entry.get("epsilon"), "delta": 0.0} for entry in labels]
+    return [rows, *scaling_events(statement), *labelled]
 
 
 def _as_losses(events: list[Mapping[str, Any]]) -> Events:

@@ -157,26 +157,26 @@ def test_a_private_basis_spends_a_part_and_says_which() -> None:
 
 
 def test_rows_behind_a_private_basis_have_what_is_left_of_epsilon() -> None:
-    """Where nearly everything is seen, it is the public basis at the smaller epsilon."""
+    """Where nearly all is seen and hardly a row clipped, it is the public basis at less epsilon."""
     energies = np.array([3.0, 0.9, 0.1])
     found = forecast(
-        Candidate("privunit", "private_basis"), Setting(energies, 10**6, 4.0, 1e-5, 2.0)
+        Candidate("privunit", "private_basis"), Setting(energies, 10**6, 4.0, 1e-5, 8.0)
     )
     assert found.basis_epsilon is not None
-    rest = Setting(energies, 10**6, 4.0 - found.basis_epsilon, 1e-5, 2.0)
+    rest = Setting(energies, 10**6, 4.0 - found.basis_epsilon, 1e-5, 8.0)
     public = forecast(Candidate("privunit", "public_basis"), rest)
-    assert found.patient_correlation == pytest.approx(public.patient_correlation, rel=1e-3)
+    assert found.patient_correlation == pytest.approx(public.patient_correlation, rel=0.02)
 
 
 def test_gaussian_rows_behind_a_private_basis_have_half_of_delta() -> None:
     energies = np.array([3.0, 0.9, 0.1])
     found = forecast(
-        Candidate("gaussian", "private_basis"), Setting(energies, 10**6, 4.0, 1e-5, 2.0)
+        Candidate("gaussian", "private_basis"), Setting(energies, 10**6, 4.0, 1e-5, 8.0)
     )
     assert found.basis_epsilon is not None
-    rest = Setting(energies, 10**6, 4.0 - found.basis_epsilon, 1e-5 / 2, 2.0)
+    rest = Setting(energies, 10**6, 4.0 - found.basis_epsilon, 1e-5 / 2, 8.0)
     public = forecast(Candidate("gaussian", "public_basis"), rest)
-    assert found.patient_correlation == pytest.approx(public.patient_correlation, rel=1e-3)
+    assert found.patient_correlation == pytest.approx(public.patient_correlation, rel=0.02)
 
 
 def test_a_private_basis_of_pure_noise_is_no_use() -> None:

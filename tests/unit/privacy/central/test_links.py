@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 
 import pytest
 
 from neuroveil.privacy.central.mean_covariance import MeanCovariance
 from neuroveil.privacy.central.moment_spec import MomentSpec
+from neuroveil.privacy.central.quantile_budget import QuantileBudget
+from neuroveil.privacy.central.quantile_links import quantile_facts
 from neuroveil.privacy.central.quantile_spec import QuantileSpec
-from neuroveil.privacy.central.quantiles import DpQuantiles
 from neuroveil.types.certificate import LINKS, Fact
 
 Facts = Mapping[str, Mapping[str, Fact]]
@@ -24,8 +26,6 @@ CASES: dict[str, Facts] = {
     "mean and covariance": MeanCovariance(MomentSpec(1.0, 1e-5, 2.0, 363, 2000)).facts(),
     "large epsilon": MeanCovariance(MomentSpec(60.0, 1e-5, 2.0, 363, 2000)).facts(),
     "second moment": MeanCovariance(MomentSpec(1.0, 1e-5, 2.0, 363, 2000, 0.0)).facts(),
-    "quantiles": DpQuantiles(QuantileSpec(1.0, 1e-5, 363, 2000)).facts(),
-    "pure quantiles": DpQuantiles(QuantileSpec(1.0, 0.0, 363, 2000)).facts(),
 }
 every_case = pytest.mark.parametrize("facts", list(CASES.values()), ids=list(CASES))
 
@@ -94,12 +94,31 @@ def test_numbers_of_moments_follow_from_each_other(case: str) -> None:
         assert promised["delta_slack"] < simple
 
 
-@pytest.mark.parametrize("case", ["quantiles", "pure quantiles"])
-def test_numbers_of_quantiles_follow_from_each_other(case: str) -> None:
-    noise, promised = values(CASES[case], "mechanism"), values(CASES[case], "guarantee")
-    count, each = noise["n_quantiles"], noise["epsilon_each"]
+@pytest.mark.parametrize("delta", [1e-5, 0.0])
+def test_numbers_of_quantiles_follow_from_each_other(delta: float) -> None:
+    facts = quantile_facts(QuantileBudget(QuantileSpec(1.0, delta, 363, 2000)))
+    found = {name: fact.value for name, fact in facts.items()}
+    count, each = found["n_quantiles"], found["quantile_epsilon"]
     assert count == 2 * 363
-    assert CASES[case]["sensitivity"]["value"].value == 1
-    assert promised["epsilon_pure"] == pytest.approx(count * each)
-    assert promised["zcdp_rho"] == pytest.approx(count * each**2 / 8)
-    assert promised["variant"] == ("pure_dp" if case.startswith("pure") else "approximate_dp")
+    assert (count * each > 1) == (delta > 0)  # beyond adding up, delta pays
+    assert found["quantile_rho"] == pytest.approx(count * each**2 / 8)
+    assert found["quantiles"]["probabilities"] == [0.5]
+    known = {f"preprocessing.{name}" for name in facts} | ELSEWHERE
+    assert all(set(fact.rests_on) <= known for fact in facts.values())
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("n_patients", [5, 50, 2000])
+def test_noise_is_rounded_up_from_the_share_as_it_is_written(
+    epsilon: float, n_patients: int
+) -> None:
+    """A certificate's 0.2 means the double, which is a little more than a fifth."""
+    for k in range(20):
+        spec = MomentSpec(epsilon * (1 + k / 7), 5e-6, 2.0, 38, n_patients)
+        used = MeanCovariance(spec).calibration
+        rest = 1 - Fraction(spec.mean_share)
+        square = 2 * Fraction(spec.clip_norm) ** 4 * Fraction(used.noise_scale) ** 2 / rest
+        assert Fraction(used.diagonal_std) ** 2 >= square
+        assert Fraction(used.off_diagonal_std) ** 2 >= square / 2
+        total = 4 * Fraction(spec.clip_norm) ** 2 * Fraction(used.noise_scale) ** 2
+        assert Fraction(used.sum_std) ** 2 >= total / Fraction(spec.mean_share)

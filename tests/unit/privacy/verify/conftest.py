@@ -57,14 +57,16 @@ def contract() -> list[tuple[str, str, str, str | None, list[str]]]:
 
 def counts(case: str, r: Recipe) -> bool:
     """Whether a line of the table is for a recipe."""
-    if case == "gaussian, where this is smaller":
-        return r.gaussian and r.second_proof
     in_norm_of_bound = r.gaussian or r.bound == "l1"
-    special_cases = {"in the norm of the bound": in_norm_of_bound, "l1, under an l2 bound": True}
+    special_cases = {
+        "in the norm of the bound": in_norm_of_bound, "l1, under an l2 bound": True,
+        "where this is smaller": r.second_proof,
+    }  # fmt: skip
     if "under an l2 bound" in case and in_norm_of_bound:
         return False
     own = {r.mechanism, r.trust, r.bound, r.amplification if r.trust == "shuffled" else "", r.rule,
-           "projected" if r.components else "not projected"}  # fmt: skip
+           "projected" if r.components else "not projected",
+           "drawn" if r.drawn else "not drawn"}  # fmt: skip
     return all(
         special_cases.get(part, bool(own & set(part.split(", "))))
         for part in filter(None, case.split("; "))
@@ -113,6 +115,7 @@ class Recipe:
         self.labels: list[dict[str, Any]] = []
         self.unprotected: list[str] = []
         self.fitted_on = "public"
+        self.drawn: tuple[float, float] | None = None
         self.factor = 2
         self.noise_factor = 1.0
         self.second_proof = False
@@ -124,8 +127,9 @@ class Recipe:
         for name, value in changes.items():
             assert hasattr(self, name), name
             setattr(self, name, value)
-        if not self.gaussian and self.trust == "local":
+        if not self.gaussian and self.trust != "shuffled":
             self.delta = 0.0
+        self.whole_delta = self.delta + (self.drawn[1] if self.drawn else 0.0)
         self.d = len(self.columns)
         self.m = self.components or self.d
         self.epsilon = self.epsilon_local if self.trust == "shuffled" else self.epsilon_rows
@@ -304,6 +308,7 @@ def values_of(r: Recipe) -> dict[str, Any]:
         "domain.unprotected": list(r.unprotected),
         "preprocessing.features": step("features", "public", {"line_hz": 50}),
         "preprocessing.scaling": step("scaling", r.fitted_on, scaling_params(r)),
+        **drawn_values(r),
         "preprocessing.projection": step("projection", "public", projection_params(r))
         if r.components else None,
         "bound.norm": r.bound, "bound.clip_norm": r.clip_norm, "bound.dimension": r.m,
@@ -330,8 +335,9 @@ def values_of(r: Recipe) -> dict[str, Any]:
         "sampler.library": "python" if r.privunit else "opendp",
         "sampler.version": VERSIONS["python" if r.privunit else "opendp"],
         "sampler.exact": True, "sampler.source": "operating_system", "sampler.seeded": False,
-        "guarantee.variant": "approximate_dp" if r.gaussian or shuffled else "pure_dp",
-        "guarantee.epsilon": r.epsilon_rows + epsilon_labels, "guarantee.delta": r.delta,
+        "guarantee.variant": "approximate_dp" if r.whole_delta else "pure_dp",
+        "guarantee.epsilon": r.epsilon_rows + epsilon_labels + (r.drawn or (0.0,))[0],
+        "guarantee.delta": r.whole_delta, "guarantee.delta_rows": r.delta,
         "guarantee.delta_justification": r.delta_justification,
         "guarantee.epsilon_rows": r.epsilon_rows, "guarantee.epsilon_labels": epsilon_labels,
         "guarantee.epsilon_supported": found["supported"], "guarantee.delta_slack": slack,
@@ -345,7 +351,7 @@ def values_of(r: Recipe) -> dict[str, Any]:
         "accountant.name": {"gaussian": "analytic_gaussian", "privunit": "two_valued_likelihood"}
         .get(r.mechanism, "laplace_closed_form"),
         "accountant.version": VERSIONS["neuroveil"], "accountant.adjacency": "replace_one",
-        "accountant.events": [rows, *labels], "accountant.cross_check": found.get("cross_check"),
+        "accountant.events": [rows, *drawn_events(r), *labels], "accountant.cross_check": found.get("cross_check"),
         "model.trust": r.trust, "model.batch": r.n, "model.who_is_trusted": "Nobody.",
         "postprocessing.steps": steps_of(r), "postprocessing.row_order": "random_permutation",
         "utility.predicted": found["predicted"],
@@ -354,7 +360,48 @@ def values_of(r: Recipe) -> dict[str, Any]:
         "utility.source": "public", "software.versions": dict(VERSIONS),
         "software.lock_digest": digest(canonical(VERSIONS)), "software.commit": "beaa5b9",
     }  # fmt: skip
-    return values | composition_of(r, r.epsilon_rows + epsilon_labels)
+    return values | composition_of(r, values["guarantee.epsilon"])
+
+
+def drawn_values(r: Recipe) -> dict[str, Any]:
+    """Facts about scaling constants that were drawn, and the step that says so."""
+    names = ("quantiles", "n_quantiles", "quantile_epsilon", "quantile_rho")
+    if r.drawn is None:
+        return {f"preprocessing.{name}": None for name in names}
+    epsilon, delta = r.drawn
+    count = 2 * r.d
+    each = max(epsilon / count, quantile_epsilon(count, epsilon, delta)) * (1 - 1e-9)
+    params = {
+        **scaling_params(r), "public_reference": "made-up v0",
+        "public_constants_digest": digest(b"made-up v0"),
+    }  # fmt: skip
+    grid = {
+        "mechanism": "exponential_of_ranks", "probabilities": [0.5], "absolute_deviation": True,
+        "grid": "student_t_2", "scale": 1.0, "points": 1025,
+    }  # fmt: skip
+    found = dict(zip(names, (grid, count, each, count * each**2 / 8), strict=True))
+    return {f"preprocessing.{name}": value for name, value in found.items()} | {
+        "preprocessing.scaling": step("scaling", "dp", params)
+        | {"epsilon": epsilon, "delta": delta}
+    }
+
+
+def drawn_events(r: Recipe) -> list[dict[str, Any]]:
+    if r.drawn is None:
+        return []
+    epsilon, delta = r.drawn
+    return [{"mechanism": "dp_quantiles", "epsilon": epsilon, "delta": delta, "releases": 1}]
+
+
+@cache
+def quantile_epsilon(count: int, epsilon: float, delta: float) -> float:
+    """Largest epsilon of one quantile by zCDP, over a fine grid of orders; 0 without delta."""
+    if delta == 0:
+        return 0.0
+    orders = 1 + np.exp(np.linspace(-8, 14, 400_001))
+    fixed = -np.log(orders * delta) / (orders - 1) + np.log1p(-1 / orders)
+    # epsilon = rho * order + fixed, so the largest rho is the best over all orders.
+    return math.sqrt(8 * float(((epsilon - fixed) / orders).max()) / count)
 
 
 def composition_of(r: Recipe, epsilon: float) -> dict[str, Any]:
@@ -362,7 +409,7 @@ def composition_of(r: Recipe, epsilon: float) -> dict[str, Any]:
     limit = {"epsilon": r.limit[0], "delta": r.limit[1]}
     left = {
         "epsilon": r.limit[0] - r.prior[1] - epsilon,
-        "delta": r.limit[1] - r.prior[2] - r.delta,
+        "delta": r.limit[1] - r.prior[2] - r.whole_delta,
     }
     if r.rule == "pld":
         left = {"epsilon": r.remaining, "delta": 0}
@@ -444,7 +491,7 @@ def certificate_of(r: Recipe) -> dict[str, Any]:
     """A whole certificate, honest about what breaks it."""
     chain: dict[str, dict[str, Any]] = {}
     values = values_of(r)
-    of_rows = [line for line in contract() if line[1] != "mean_covariance"]
+    of_rows = [line for line in contract() if not line[1].startswith("mean_covariance")]
     assert {line[0] for line in of_rows} == set(values)
     for name, case, status, formula, rests_on in of_rows:
         if counts(case, r):
@@ -471,8 +518,9 @@ def say_verdict(document: dict[str, Any]) -> None:
     """Write the verdict that belongs to the guarantee, the reasons and the numbers."""
     guarantee = document["chain"]["guarantee"]
     at = f"epsilon = {guarantee['epsilon']['value']!r}, delta = {guarantee['delta']['value']!r}."
-    shuffled = document["chain"]["model"]["trust"]["value"] == "shuffled"
-    given = ", given a trusted shuffler" if shuffled else ""
+    who = {"shuffled": "shuffler", "central": "curator"}
+    trusted = who.get(document["chain"]["model"]["trust"]["value"])
+    given = f", given a trusted {trusted}" if trusted else ""
     if document["formal_guarantee"]:
         names = ", ".join(document["chain"]["domain"]["unprotected"]["value"])
         rest = f" Not covered: {names}." if names else ""

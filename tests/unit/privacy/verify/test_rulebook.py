@@ -44,6 +44,15 @@ RECIPES: dict[str, dict[str, Any]] = {
                   ("inverse_scaling", {"log10_columns": 0})],
     },
     "pld": {"rule": "pld", "remaining": 10 - 0.8884},
+    "drawn constants": {"trust": "central", "delta": 5e-6, "drawn": (1.0, 5e-6)},
+    "drawn constants beside codewords": {
+        "trust": "central", "mechanism": "privunit", "drawn": (1.0, 1e-6),
+    },
+    "pure constants": {"trust": "central", "mechanism": "laplace", "drawn": (2.0, 0.0)},
+    "drawn constants, pld": {
+        "trust": "central", "delta": 5e-6, "drawn": (1.0, 5e-6), "rule": "pld",
+        "remaining": 10 - 2.0, "limit": (10.0, 1e-4),
+    },
     "justified delta": {
         "delta": 1e-3, "delta_justification": "comparison with the paper", "limit": (9.0, 0.01),
     },
@@ -107,7 +116,7 @@ CASES = [
     pytest.param(recipe, name, marks=[pytest.mark.slow] if is_slow else [])
     for recipe, is_slow in (
         ("gaussian", False), ("projected codewords", True), ("privacy blanket", True),
-        ("pld", True),
+        ("pld", True), ("drawn constants", True),
     )
     for name in NAMES
 ]  # fmt: skip

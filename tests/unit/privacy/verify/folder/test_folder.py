@@ -142,7 +142,7 @@ def test_constants_in_the_dictionary_are_the_certified_ones(
     dictionary = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     dictionary["Columns"]["C000__alpha"][key] = value
     press.rewrite(folder, document, "table.json", json.dumps(dictionary))
-    assert "not the certified public constants" in sentences(verify(folder), "release.constants")
+    assert "not the certified constants" in sentences(verify(folder), "release.constants")
 
 
 def test_reference_in_the_dictionary_is_the_certified_one(press: Any) -> None:
