@@ -18,6 +18,7 @@ from neuroveil.audit.mechanism.codeword_noise import audit_codewords
 from neuroveil.audit.mechanism.laws import AdditiveLaw, CodewordLaw
 from neuroveil.audit.mechanism.moved import moved_pairs
 from neuroveil.audit.mechanism.noise import audit_noise
+from neuroveil.audit.mechanism.released import with_released_table
 from neuroveil.audit.randomness import audit_randomness
 from neuroveil.audit.replay import audit_replay
 from neuroveil.audit.subject import Subject, check_releases
@@ -238,7 +239,10 @@ def _attacks(
         )
 
     def noise() -> AttackResult:
-        return _noise(target.subject, sizes.n_releases, seed_of(target.subject))
+        fresh = _noise(target.subject, sizes.n_releases, seed_of(target.subject))
+        if target.released is None:
+            return fresh
+        return with_released_table(fresh, target.subject.facts, target.released)
 
     def randomness() -> AttackResult:
         return audit_randomness(target.subject, sizes.n_cells, seed_of(target.subject))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from neuroveil.audit.subjects.ours import OurMechanism, at_dimension, our_mechan
 from neuroveil.audit.subjects.process import TIME_LIMIT, CommandSubject, split_command
 from neuroveil.audit.subjects.whole_pipeline import WholePipeline
 from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.pipeline.audit_inputs import read_public, read_rows
 from neuroveil.pipeline.promise import planning_scaling, protect_settings, study_scaling
 from neuroveil.pipeline.reports import read_release
 from neuroveil.pipeline.settings import find_roster
@@ -25,6 +27,7 @@ from neuroveil.privacy.sampling import SystemRandomness
 from neuroveil.privacy.settings import Projection
 from neuroveil.study import Study
 from neuroveil.types.certificate import Certificate
+from neuroveil.types.recording import FloatArray
 
 FEW_COLUMNS = 2
 """Columns of a mechanism of ours where millions of releases are needed."""
@@ -50,6 +53,8 @@ class AuditTarget:
         Rows of a replayed table.
     key : mapping
         Names the target, as plain data without private values.
+    released : ndarray of float64, shape (n_rows, dimension), optional
+        A released table with additive noise, before post-processing (no unit).
     """
 
     subject: Subject
@@ -57,6 +62,7 @@ class AuditTarget:
     pipeline: Replayable | None
     n_rows: int = _REPLAYED_ROWS
     key: dict[str, Any] = field(default_factory=dict)
+    released: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -168,12 +174,12 @@ def target_from_certificate(place: Path) -> AuditTarget:
     Returns
     -------
     AuditTarget
-        The same mechanism, run anew.
+        The same mechanism, run anew, and the released table where the folder is given.
 
     Raises
     ------
     CertificateError
-        If there is no readable certificate.
+        If there is no readable certificate, or not the table that it speaks of.
     StudyError
         If no rows were released.
     ChainError
@@ -183,7 +189,14 @@ def target_from_certificate(place: Path) -> AuditTarget:
     settings = _settings_of(certificate)
     _require_rows(settings)
     mechanism, _ = row_mechanism(settings, len(columns), certificate.value("domain.n"))
-    return _ours(mechanism)
+    target = _ours(mechanism)
+    if not place.is_dir():
+        return target
+    released = read_rows(place, read_public(place)).values
+    if released is None:
+        return target
+    digest = sha256(released.tobytes()).hexdigest()
+    return replace(target, released=released, key={**target.key, "table": digest})
 
 
 def target_by_name(name: str, claim: Claim) -> AuditTarget:
