@@ -79,6 +79,7 @@ def run(n_patients: int, epsilons: tuple[float, ...], workers: int) -> dict[str,
             print(f"n = {n_patients}: {len(rows)} of {len(tasks)}", file=sys.stderr)
     seconds = time.perf_counter() - start
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"n = {n_patients}: {seconds:.1f} s", file=sys.stderr)
     return {
         "n": n_patients, "draws": N_DRAWS, "epsilons": list(epsilons), "releases": len(options),
         "workers": workers, "seconds": round(seconds, 1),
