@@ -25,10 +25,11 @@ from neuroveil.privacy.bounds import adjacency_factor
 from neuroveil.privacy.calibration import gaussian_sigma
 from neuroveil.types.recording import FloatArray
 
-STEPS = 10
-STEP_SIZE = 2.0
+STEPS = 3
+STEP_SIZE = 1.0
 PENALTY = 0.05
-"""Public settings, the same for every cohort: nothing is tuned on patients."""
+"""Public settings, the same for every cohort: chosen on simulated people, where few large steps
+did better than many small ones, each with more noise (200 and 2000 people, epsilon 1 and 5)."""
 
 _FLOOR = 1e-12
 

@@ -247,10 +247,10 @@ def central_components(n_patients: int, n_columns: int) -> int:
     Returns
     -------
     int
-        2 sqrt(n), rounded, at least 4: noise grows with every component, and what can be
-        learned of one grows with n.
+        sqrt(n), rounded, at least 4: noise grows with every component, and what can be learned
+        of one grows with n.
     """
-    return min(n_columns, max(4, round(2 * math.sqrt(n_patients))))
+    return min(n_columns, max(4, round(math.sqrt(n_patients))))
 
 
 def label_epsilon(epsilon: float) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from neuroveil.evaluate.downstream.private_training import (
+    STEP_SIZE,
     STEPS,
     TrainingSpec,
     clip_each,
@@ -53,7 +54,7 @@ def test_noise_has_the_calibrated_size():
     spec = TrainingSpec(1.0, 1e-5, 3.0, steps=1)
     rows, labels = np.zeros((4, 30)), np.array([True, True, False, False])
     drawn = np.concatenate([train_privately(rows, labels, spec, seed) for seed in range(100)])
-    assert drawn.std() * 4 / 2 == pytest.approx(spec.noise_std, rel=0.05)
+    assert drawn.std() * 4 / STEP_SIZE == pytest.approx(spec.noise_std, rel=0.05)
 
 
 def test_with_a_large_epsilon_it_learns_and_with_a_small_one_it_does_not(people):
