@@ -21,7 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neuroveil.audit.mechanism.estimators import LEVEL, clopper_pearson, epsilon_bounds, epsilon_cap
+from neuroveil.audit.mechanism.estimators import (
+    LEVEL,
+    clopper_pearson,
+    epsilon_bounds,
+    epsilon_cap,
+    verdict_level,
+)
 from neuroveil.audit.subject import Subject, SubjectFacts, check_releases
 from neuroveil.errors import ChainError
 from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure, Verdict
@@ -219,7 +225,7 @@ class _Found:
     level: float
     n_trials: int
 
-    def bound(self, event: _Event, delta: float) -> float:
+    def bound(self, event: _Event, delta: float, level: float) -> float:
         hits, others, n = event.counts()
         return float(
             epsilon_bounds(
@@ -288,10 +294,13 @@ def _find(played: _Played, delta: float, level: float) -> _Event:
 
 def _result(facts: SubjectFacts, found: _Found) -> AttackResult:
     event, n_counted = found.event, found.n_trials - found.n_trials // 2
-    bound, null = found.bound(event, facts.delta), found.bound(found.null, facts.delta)
+    bound, null = (found.bound(each, facts.delta, found.level) for each in (event, found.null))
     cap = epsilon_cap(n_counted, facts.delta, found.level)
     hits, others, n = event.counts()
-    verdict = _verdict(facts, bound, cap)
+    sure = verdict_level(found.level)
+    verdict = _verdict(
+        facts, found.bound(event, facts.delta, sure), epsilon_cap(n_counted, facts.delta, sure)
+    )
     rows = ("zeros", "the other row") if event.of_first else ("the other row", "zeros")
     figures = (
         AuditFigure(
@@ -341,6 +350,12 @@ def _sentence(
         return (
             f"So many trials can certify an epsilon of at most {cap:.2f}, which is no more than "
             f"the claimed {facts.epsilon:g}: a leak through last bits would not be seen."
+        )
+    if bound > facts.epsilon:
+        return (
+            f"Last bits differ between two rows by what epsilon {bound:.2f} allows. That is more "
+            f"than the claimed {facts.epsilon:g}, and chance explains it once in a thousand runs "
+            "or more often: run it again with more trials."
         )
     if bound > 0:
         return (
