@@ -76,7 +76,7 @@ def mean_spectrum(bands: tuple[SpectrumBand, ...]) -> str | None:
             (RED, "after", [b.after_db for b in bands], [b.after_spread_db for b in bands]),
         ):
             level, spread = np.array(levels), np.array(spreads)
-            axes.stairs(level, edges, color=colour, label=label, linewidth=1.6)
+            axes.stairs(level, edges, baseline=None, color=colour, label=label, linewidth=1.6)
             axes.stairs(
                 level + spread, edges, baseline=level - spread, fill=True, color=colour, alpha=0.13
             )

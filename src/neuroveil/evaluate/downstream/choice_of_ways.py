@@ -115,7 +115,7 @@ def _paper_gaussian(promise: Promise, scaling: Scaling) -> RowWay:
 def _study(own: ProtectSettings) -> RowWay:
     facts = WayFacts(
         "study", "rows as the study releases them",
-        f"{own.mechanism} with the study's own settings; labels as they are.",
+        f"{own.mechanism.capitalize()} with the study's own settings; labels as they are.",
         "nobody", own.epsilon, own.delta, False,
     )  # fmt: skip
     return RowWay(facts, own)
