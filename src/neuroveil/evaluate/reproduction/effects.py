@@ -181,8 +181,8 @@ def seventeen_patients(classifiers: Mapping[str, ClassifierFigures]) -> Effect:
         f"Laplace rows, 0.316, is below the {_ALL_POSITIVE_F1:.3f} of calling everybody positive "
         f"although the threshold was tuned for F1; that happens in {share:.0f} % of our draws. "
         "With one patient left out, the others hold one fewer of that patient's class, so that a "
-        "classifier without any signal leans the wrong way. Table 7 can show that little is "
-        "left; it cannot rank two mechanisms.",
+        "classifier without any signal leans the wrong way. Table 7, with one draw of each, can "
+        "show that little is left; it cannot rank two mechanisms.",
     )
 
 
