@@ -154,7 +154,7 @@ def target_from_study(study: Study) -> AuditTarget:
     constants = planning_scaling(study)
     mechanism, _ = row_mechanism(settings, len(constants.columns), n_patients)
     target = _ours(mechanism)
-    if getattr(settings, "scaling_budget", None) is not None:
+    if settings.scaling_budget is not None:
         return target
     pipeline = WholePipeline(constants, settings, lambda table: study_scaling(study, table))
     n_rows = min(max(n_patients, 2), _MOST_REPLAYED_ROWS)

@@ -53,7 +53,7 @@ class WholePipeline:
     takes_missing: bool = True
 
     def __post_init__(self) -> None:
-        drawn = getattr(self.settings, "scaling_budget", None) is not None
+        drawn = self.settings.scaling_budget is not None
         if self.settings.is_central or drawn:
             raise ChainError(
                 "replay", "rows that are released each on its own",
