@@ -8,8 +8,8 @@ For simulated rows with the public covariance of the built-in reference and a cl
     python benchmarks/evaluation.py --json     # one object on stdout, for machines
 
 The peer is the check as the paper did it: leave one out with a multilayer perceptron, for as many
-tables and rounds. It is timed on whole rounds at 17 patients and on a few folds beyond, from
-which the time of a round follows, since every fold takes as long as any other.
+tables and rounds, without controls and other classifiers. A few of its folds are timed, from which
+the time of a round follows, since every fold takes as long as any other.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def evaluate(people: Cohort, wishes: EvaluationWishes, n_workers: int) -> dict[s
         "seconds_when_resumed": round(seconds[1], 2),
         "peak_megabytes": round(peak_megabytes(), 1),
         "peer_cpu_seconds": round(peer * n_tables * table.n_rounds, 1),
-        "peer_is_extrapolated": n > TIMED_FOLDS,
+        "peer_folds_timed": TIMED_FOLDS,
         "verdict": table.verdict,
         "auc": {
             result.way.key: {

@@ -324,6 +324,7 @@ def run_evaluation(
         seed=prepared.units[0].seed,
         majority=majority(cohort.labels),
         results=compare(prepared.ways, outcomes, cohort.labels),
+        has_public_scaling=cohort.scaling.fitted_on == "public",
     )
 
 

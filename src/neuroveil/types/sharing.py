@@ -173,6 +173,9 @@ class SharingTable:
         Control: everybody is called what most are.
     results : tuple of WayResult
         One entry a way and classifier.
+    has_public_scaling : bool
+        Whether rows were scaled with public constants; with the cohort's own there is no
+        end-to-end guarantee at all.
     """
 
     INTERNAL: ClassVar[bool] = True
@@ -186,6 +189,7 @@ class SharingTable:
     seed: int
     majority: ConfusionMatrix
     results: tuple[WayResult, ...]
+    has_public_scaling: bool = True
 
     @property
     def ranked(self) -> tuple[WayResult, ...]:
@@ -203,6 +207,11 @@ class SharingTable:
         complete = [result for result in self.ranked if result.way.is_complete]
         unprotected = next((result for result in self.ranked if result.way.epsilon is None), None)
         sentences = []
+        if not self.has_public_scaling:
+            sentences.append(
+                "Rows are scaled with the cohort's own statistics, so that none of these "
+                "guarantees holds from end to end."
+            )
         if unprotected is not None and not unprotected.new_people.is_told_from_guessing:
             sentences.append(
                 "Not even the unprotected table is seen to tell these classes apart better than "

@@ -13,6 +13,7 @@ from neuroveil.evaluate.downstream.ways import (
 )
 from neuroveil.privacy.amplification.clones import clones_delta
 from neuroveil.privacy.choice import RowWishes, choose_rows
+from neuroveil.privacy.plan import row_mechanism
 from neuroveil.privacy.settings import Postprocessing, ProtectSettings
 from neuroveil.types.scaling import Scaling
 from neuroveil.types.sharing import WayFacts
@@ -86,7 +87,7 @@ def list_ways(
     found: list[Way | None] = []
     for key in WAY_KEYS:
         if key == "study":
-            found.append(_study(own) if own is not None and key in keys else None)
+            found.append(_study(own, promise, scaling) if own and key in keys else None)
         elif key in keys:
             maker = makers.get(key)
             found.append(maker(promise, scaling) if maker else _central(key, promise, scaling))
@@ -112,11 +113,15 @@ def _paper_gaussian(promise: Promise, scaling: Scaling) -> RowWay:
     return RowWay(facts, settings)
 
 
-def _study(own: ProtectSettings) -> RowWay:
+def _study(own: ProtectSettings, promise: Promise, scaling: Scaling) -> RowWay:
+    mechanism, _ = row_mechanism(own, len(scaling.columns), promise.n_patients)
+    supported = mechanism.guarantee.epsilon_supported
+    words = f"{own.mechanism.capitalize()} with the study's own settings; labels as they are."
+    if not mechanism.guarantee.holds:
+        words += f" Its noise supports ε = {supported:.4g} instead of {own.epsilon:g}."
     facts = WayFacts(
-        "study", "rows as the study releases them",
-        f"{own.mechanism.capitalize()} with the study's own settings; labels as they are.",
-        "nobody", own.epsilon, own.delta, False,
+        "study", "rows as the study releases them", words, "nobody",
+        own.epsilon if mechanism.guarantee.holds else supported, own.delta, False,
     )  # fmt: skip
     return RowWay(facts, own)
 

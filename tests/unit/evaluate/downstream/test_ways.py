@@ -68,6 +68,14 @@ def test_the_studys_own_promise_is_one_of_the_ways(public_scaling, ways):
     assert ways_for(public_scaling, 60, keys=("study",), own=own)["study"].settings is own
 
 
+def test_a_study_with_too_little_noise_is_shown_at_the_epsilon_that_it_supports(public_scaling):
+    """The paper's Laplace scale on 24 columns: sqrt(24) times the epsilon that it is set to."""
+    own = ProtectSettings("paper_laplace", 5.0, 0.0, 2.0)
+    way = ways_for(public_scaling, 60, keys=("study",), own=own)["study"]
+    assert way.facts.epsilon == pytest.approx(5 * np.sqrt(24), rel=1e-6)
+    assert "instead of 5" in way.facts.detail
+
+
 def test_shared_rows_are_noisy_and_clear_ones_are_not(people, ways):
     cohort = people(60, 1.0)
     for key in ("paper_gaussian", "rows", "rows_and_labels"):
@@ -156,6 +164,14 @@ def test_the_table_as_plain_data_is_marked_internal(table):
     assert first["gap"] == pytest.approx(
         first["performance"]["peeked_f1"]["mean"] - first["performance"]["f1"]["mean"]
     )
+
+
+def test_private_scaling_voids_every_guarantee_and_the_verdict_says_so(table):
+    from dataclasses import replace
+
+    private = replace(table, has_public_scaling=False)
+    assert private.verdict.startswith("Rows are scaled with the cohort's own statistics")
+    assert "own statistics" not in table.verdict
 
 
 def test_the_verdict_names_only_ways_that_protect_row_and_label(table):
