@@ -84,15 +84,10 @@ def contender(name: str) -> Contender:
 
     Raises
     ------
-    StudyError
+    KeyError
         If there is none of that name.
     """
-    found = next((each for each in CONTENDERS if each.name == name), None)
-    if found is None:
-        raise StudyError([StudyMistake(
-            "--mechanisms", "'paper' or 'all'", repr(name), "Choose one of these.",
-        )])  # fmt: skip
-    return found
+    return {each.name: each for each in CONTENDERS}[name]
 
 
 def contenders_for(which: str, scaling: Scaling) -> tuple[Contender, ...]:
@@ -118,6 +113,8 @@ def contenders_for(which: str, scaling: Scaling) -> tuple[Contender, ...]:
     if which == "paper":
         return tuple(contender(name) for name in PAPERS)
     if which != "all":
-        contender(which)
+        raise StudyError([StudyMistake(
+            "--mechanisms", "'paper' or 'all'", repr(which), "Choose one of these.",
+        )])  # fmt: skip
     is_covered = public_model(scaling) is not None and not any(scaling.fallback)
     return tuple(each for each in CONTENDERS if is_covered or not each.uses_public_model)

@@ -73,6 +73,7 @@ def test_the_papers_come_first_and_no_other_lacks_a_guarantee() -> None:
     assert tuple(each.name for each in CONTENDERS[:2]) == PAPERS
 
 
-def test_an_unknown_name_is_refused(known: Scaling) -> None:
+@pytest.mark.parametrize("which", ["some", "gaussian", ""])
+def test_anything_but_the_papers_or_all_is_refused(known: Scaling, which: str) -> None:
     with pytest.raises(StudyError, match="'paper' or 'all'"):
-        contenders_for("some", known)
+        contenders_for(which, known)
