@@ -7,6 +7,7 @@ comes from the operating system says how rarely it fails.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -33,6 +34,7 @@ from neuroveil.types.recording import FloatArray
 
 WriteDown = Callable[[str, Mapping[str, Any]], Path]
 
+ROOT = Path(__file__).resolve().parents[2]
 DELTA = 1e-5
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 SIGMA = gaussian_sigma(4.0, 1.0, DELTA)
@@ -369,6 +371,47 @@ def figures(result: dict[str, Any]) -> dict[str, Any]:
         }
         for figure in result["figures"]
     }
+
+
+def measured(name: str) -> dict[str, Any]:
+    """Figures that a long test has written down."""
+    record = json.loads((ROOT / "docs" / "measured" / f"{name}.json").read_text())
+    return dict(record["figures"])
+
+
+def documented_rows() -> list[str]:
+    """Lines of tables in docs/audit-mechanism.md, as the measured figures give them."""
+    rows = []
+    for name, start in (
+        ("audit-paper-laplace", "ε(1e-5) = 4.31"),
+        ("audit-private-scaling", "ε = 3.41; the table moves by 12"),
+    ):
+        found = measured(name)
+        counted, estimate = found["epsilon_lower_bound"], found["gaussian_epsilon"]
+        rows.append(f"{start} | {counted['value']:.2f} | {estimate['low']:.2f} |")
+    tight = measured("audit-tightness")
+    for label, key in (
+        ("certified by counting", "certified_mean"),
+        ("share of the oracle", "certified_over_oracle"),
+        ("Gaussian estimate, lower end", "gaussian_low_mean"),
+    ):
+        cells = " | ".join(f"{tight[f'{epsilon:g}'][key]:.2f}" for epsilon in EPSILONS)
+        rows.append(f"| {label} | {cells} |")
+    return rows
+
+
+def test_the_documented_figures_are_the_measured_ones() -> None:
+    text = (ROOT / "docs" / "audit-mechanism.md").read_text(encoding="utf-8")
+    for row in documented_rows():
+        assert row in text
+    alarms = measured("audit-false-alarms")["alarms"]
+    assert alarms["verdicts"] == 0
+    sentence = (
+        f"counted bounds were too high in {alarms['derived']} and {alarms['learned']} (derived and "
+        f"learned score), the Gaussian estimate in {alarms['gaussian']}, the noise scale in "
+        f"{alarms['noise_scale']}, the shape of the law in {alarms['noise_fit']}; no verdict was wrong"
+    )
+    assert sentence in " ".join(text.split())
 
 
 def test_the_scaling_example_has_the_epsilon_of_the_issue() -> None:

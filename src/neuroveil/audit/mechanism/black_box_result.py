@@ -22,6 +22,12 @@ from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure, Verdict
 from neuroveil.types.recording import FloatArray
 
 _CURVE_POINTS = 41
+_MARGIN_WITHOUT_LAW = 1.05
+"""How far the Gaussian estimate has to lie above a claim where no law is stated.
+
+A law that is nearly normal passes every test of finitely many trials. Summed over 363 columns,
+scores of Laplace noise do, and the estimate is 0.3 % too high.
+"""
 _TOLD_FROM_CHANCE = 3.97
 """(1.96 + 0.85) sqrt(2): a mu this far from 0, over sqrt(n), is seen in 80 of 100 runs."""
 
@@ -66,7 +72,12 @@ def audit_black_box(
     if gaussian is not None and gaussian.fits:
         figures += _gaussian_figures(facts, gaussian, run.gaussian_control)
         limits.append(
-            "The Gaussian estimate takes scores as normal. A test found nothing against that."
+            "The Gaussian estimate takes scores as normal. A test found nothing against that"
+            + (
+                "; it does not decide, since the promised law is another one."
+                if _margin(facts) is None
+                else "."
+            )
         )
     else:
         limits.append("The scores are not normal, so the Gaussian estimate was not used.")
@@ -99,9 +110,10 @@ def _judge(facts: SubjectFacts, run: Duel, bound: AuditFigure) -> tuple[Verdict,
             f"Releases of two neighbouring tables were told apart so well that epsilon is at "
             f"least {certain:.3g}, where {said} is claimed."
         )
-    if gaussian is not None and gaussian.fits:
+    margin = _margin(facts)
+    if gaussian is not None and gaussian.fits and margin is not None:
         certain = gaussian.epsilon_low_at(facts.delta or PURE_DELTA, strict)
-        if certain > facts.epsilon:
+        if certain > margin * facts.epsilon:
             delta = f" at delta {PURE_DELTA:g}" if not facts.delta else ""
             return "violated", (
                 f"Scores of the attack are normal and so far apart that epsilon is at least "
@@ -124,6 +136,13 @@ def _judge(facts: SubjectFacts, run: Duel, bound: AuditFigure) -> tuple[Verdict,
             f"one that keeps {said}."
         )
     return "no_attack_succeeded", f"{shown}; {said} is claimed."
+
+
+def _margin(facts: SubjectFacts) -> float | None:
+    """Factor on a claim beyond which the Gaussian estimate decides; none where it never does."""
+    if facts.law is None:
+        return _MARGIN_WITHOUT_LAW
+    return 1.0 if facts.law.family == "gaussian" else None
 
 
 def _bound_figure(facts: SubjectFacts, run: Duel) -> AuditFigure:

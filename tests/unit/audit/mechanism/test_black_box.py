@@ -184,6 +184,18 @@ def test_where_scores_are_normal_a_high_claim_can_be_tested(simulated: Simulated
     assert result.figure("epsilon_lower_bound").smallest_detectable == math.inf
 
 
+def test_the_gaussian_estimate_does_not_decide_where_another_law_is_promised(
+    simulated: Simulated,
+) -> None:
+    """Scores of Laplace noise in 100 columns look normal and are not. Fixed seed."""
+    law = AdditiveLaw("laplace", 2.0)
+    facts = SubjectFacts("laplace", 4.0, 1e-5, 100, 2.0, "l2", law)
+    result = audit_black_box(simulated(facts, law), BRIEF)
+    assert result.figure("gaussian_epsilon").low > 4.0
+    assert result.verdict == "no_attack_succeeded"
+    assert any("does not decide" in limit for limit in result.limits)
+
+
 def test_a_law_of_rows_does_not_fit_an_aggregate(simulated: Simulated) -> None:
     subject = FunctionSubject(FACTS, lambda rows, n_trials, seed: np.ones((n_trials, 3)))
     with pytest.raises(ChainError, match="law"):
