@@ -24,6 +24,8 @@ from neuroveil.types.table import FeatureTable
 if TYPE_CHECKING:
     import pandas as pd
 
+_LARGEST_INPUTS = 1 << 28  # a basis of a thousand columns and their covariance, with room
+
 _KEY, _BESIDE = "patient", ("n_windows", "seconds")
 
 
@@ -97,8 +99,9 @@ def read_public(release: Path) -> PublicFiles:
     names = ("table_estimated.json", "synthetic.json", "table.json")
     described = next((release / name for name in names if (release / name).exists()), None)
     dictionary = {} if described is None else read_json(described, "data dictionary")
-    inputs = release / "public_inputs.json"
-    constants = read_json(inputs, "public inputs") if inputs.exists() else {}
+    inputs, constants = release / "public_inputs.json", {}
+    if certificate.value("preprocessing.projection") is not None:
+        constants = read_json(inputs, "public inputs", _LARGEST_INPUTS)
     return PublicFiles(certificate, columns, dictionary, constants)
 
 
@@ -239,7 +242,8 @@ def _values(frame: pd.DataFrame, columns: Sequence[Column], role: str) -> FloatA
 def _beside(frame: pd.DataFrame, name: str) -> FloatArray:
     if name not in frame.columns:
         return np.zeros(len(frame))
-    return np.nan_to_num(frame[name].to_numpy(dtype=np.float64, na_value=np.nan))
+    cells: FloatArray = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.nan_to_num(cells)
 
 
 def _read_order(file: Path, patients: tuple[str, ...]) -> IntArray:

@@ -109,13 +109,13 @@ class TableAudit:
             "Attacks on a released table",
             "What somebody learns from this release who tries",
             (
-                ("Claim", f"epsilon = {value('guarantee.epsilon'):g}, "
-                          f"delta = {value('guarantee.delta'):g}"),
+                ("Epsilon", f"{value('guarantee.epsilon'):g}"),
+                ("Delta", f"{value('guarantee.delta'):g}"),
                 ("Trust model", str(value("model.trust"))),
                 ("Mechanism", str(value("mechanism.name"))),
                 ("Patients", str(value("domain.n"))),
                 ("Columns", str(value("domain.dimension"))),
-                ("Verification", self.verification),
+                ("Verification", self.verification.partition(".")[0].lower()),
             ),
         )  # fmt: skip
 
@@ -226,21 +226,24 @@ def planned(
 def _plan(
     frame: AuditFrame, only: tuple[str, ...]
 ) -> tuple[dict[str, tuple[TableAttack, Target]], tuple[tuple[str, str], ...]]:
-    """Runs by name, and what cannot be run on the release."""
+    """Runs by name, and what cannot be run on the release.
+
+    A yardstick alone would say nothing about the release, so it is left out then.
+    """
     attacks = [attack for attack in TABLE_ATTACKS if not only or attack.name in only]
+    reasons = {attack.name: attack.obstacle(frame, frame.targets[0]) for attack in attacks}
     runs = {
         f"{attack.name}, {target.name}": (attack, target)
         for attack in attacks
         for target in frame.targets
-        if not attack.obstacle(frame, target)
+        if not reasons[attack.name] and not attack.obstacle(frame, target)
     }
-    reasons = [(attack.name, attack.obstacle(frame, frame.targets[0])) for attack in attacks]
     if not runs:
         raise StudyError([StudyMistake(
             "--only", "an attack that these files allow", ", ".join(only) or "none",
-            "; ".join(reason for _, reason in reasons) or "Name another attack.",
+            "; ".join(reasons.values()) or "Name another attack.",
         )])  # fmt: skip
-    return runs, tuple((name, reason) for name, reason in reasons if reason)
+    return runs, tuple((name, reason) for name, reason in reasons.items() if reason)
 
 
 def _verified(release: Path) -> str:

@@ -347,15 +347,17 @@ def _named(progress: Progress, what: str) -> Callable[[int, int], None]:
     return lambda done, total: progress(done, total, what)
 
 
-def read_json(file: Path, role: str) -> Any:
+def read_json(file: Path, role: str, largest: int = _LARGEST_JSON_BYTES) -> Any:
     """Read a document of a release folder.
 
     Parameters
     ----------
     file : Path
-        JSON file of at most 10 MB.
+        JSON file.
     role : str
         What an error calls it.
+    largest : int
+        Largest size that is read, in bytes.
 
     Returns
     -------
@@ -368,7 +370,7 @@ def read_json(file: Path, role: str) -> Any:
         If it cannot be read.
     """
     try:
-        if file.stat().st_size > _LARGEST_JSON_BYTES:
+        if file.stat().st_size > largest:
             raise ValueError
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -26,7 +26,7 @@ _DIGITS = 4
 
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "violated": "The claim is violated",
-    "weak": "The claim holds, and an attack succeeds beyond chance",
+    "weak": "An attack succeeds beyond chance",
     "no_attack_succeeded": "No attack succeeded",
     "not_testable": "Not testable with what there was",
 }

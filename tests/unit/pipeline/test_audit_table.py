@@ -14,12 +14,14 @@ import pytest
 
 from neuroveil.audit.table.attacks import TABLE_ATTACKS
 from neuroveil.audit.table.effort import Effort
+from neuroveil.cli.app import run
 from neuroveil.errors import CertificateError, RecordingError, StudyError
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.audit_inputs import load_frame, read_feature_table
 from neuroveil.pipeline.audit_table import TableAuditInputs, audit_table, planned
 from neuroveil.pipeline.release_folder import write_release
 from neuroveil.privacy import ProtectSettings, charge_request, private_statistics_scaling
+from neuroveil.privacy.central.dp_scaling import ScalingBudget
 from neuroveil.privacy.mechanisms.contract import CodebookOptions
 from neuroveil.privacy.releasing import release_any
 from neuroveil.privacy.settings import Projection
@@ -87,6 +89,10 @@ SETTINGS = {
         codebook=CodebookOptions(fresh_per_row=True),
     ),
     "central": ProtectSettings("mean_covariance", 1.0, 1e-5, 2.0, trust_model="central"),
+    "drawn scaling": ProtectSettings(
+        "gaussian", 1.0, 5e-6, 2.0, trust_model="central",
+        scaling_budget=ScalingBudget(400.0, 5e-6),
+    ),
     "private scaling": replace(GAUSSIAN, acknowledge_private_statistics=True),
 }  # fmt: skip
 
@@ -119,7 +125,8 @@ def test_an_audit_is_written_whole_and_stays_inside(
     assert document["internal"] is True
     assert document["verdict"] == audit.verdict != "violated"
     pages = [page.name for page in (tmp_path / "audit").glob("*.html")]
-    assert sorted(pages) == ["index.html", "linkage.html", "membership.html"]
+    linkage = [] if name == "central" else ["linkage.html"]  # there are no rows to link
+    assert sorted(pages) == ["index.html", *linkage, "membership.html"]
     for file in (tmp_path / "audit").iterdir():
         assert "secret-" not in file.read_text()
     assert (tmp_path / "audit").stat().st_mode & 0o077 == 0
@@ -254,3 +261,46 @@ class TestTables:
         file.write_bytes(b"\xff\xfe\x00\x81")
         with pytest.raises(RecordingError, match="Parquet, CSV or TSV"):
             read_feature_table(file, COLUMNS)
+
+
+class TestCommand:
+    """``neuroveil audit``, in this process."""
+
+    def test_json_pages_and_exit_code(
+        self, make: Callable[..., Made], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        release, table = make(GAUSSIAN)
+        call = ["audit", str(release), "--table", str(table), "--only", "linkage", "--seed", "3"]
+        assert run([*call, "--json", "--quiet"]) == 0
+        spoken = capsys.readouterr()
+        document = json.loads(spoken.out)
+        assert spoken.err == ""
+        assert document["verdict"] == "no_attack_succeeded"
+        assert document["claim"]["epsilon"] == 1.0
+        assert Path(document["pages"]).is_file()
+        assert {each["settings"]["seed"] for each in document["results"]} == {3}
+
+    def test_two_patients_end_with_5(
+        self, make: Callable[..., Made], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        release, table = make(GAUSSIAN, made_up(2))
+        assert (
+            run(["audit", "table", str(release), "--table", str(table), "--only", "linkage"]) == 5
+        )
+        assert "Not testable" in capsys.readouterr().out
+
+    def test_dry_run_and_mistakes(
+        self, make: Callable[..., Made], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        release, table = make(SETTINGS["central"])
+        call = ["audit", str(release), "--table", str(table)]
+        assert run([*call, "--dry-run", "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["written"] is False
+        assert document["n_patients"] == 6
+        assert not (table.parent / "audit-table").exists()
+        assert run([*call, "--only", "magic"]) == 2
+        assert "membership" in capsys.readouterr().err
+        assert run([*call, "--only", "linkage"]) == 2
+        assert "sums of all patients" in capsys.readouterr().err
+        assert run(["audit", str(table), "--table", str(table)]) == 4

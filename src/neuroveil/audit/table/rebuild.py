@@ -64,11 +64,11 @@ def claim_of(certificate: Certificate) -> Claim:
     Returns
     -------
     Claim
-        Without what labels spend.
+        Without what labels and the constants of scaling have spent.
     """
     return Claim(
         float(certificate.value("guarantee.epsilon_rows")),
-        float(certificate.value("guarantee.delta")),
+        _delta_of_rows(certificate),
         str(certificate.value("model.trust")),
     )
 
@@ -98,7 +98,7 @@ def channel_of(files: PublicFiles) -> Channel | MomentsChannel:
     basis = _basis(files)
     if name == "privunit":
         return CodewordChannel(_privunit(certificate), basis)
-    spec = _spec(certificate, name, float(certificate.value("guarantee.delta")))
+    spec = _spec(certificate, name, _delta_of_rows(certificate))
     mechanism = make_mechanism(spec)
     assert isinstance(mechanism, AdditiveMechanism)  # all others of the registry
     _require_same(mechanism.noise_scale, certificate.value("mechanism.noise_scale"))
@@ -106,7 +106,7 @@ def channel_of(files: PublicFiles) -> Channel | MomentsChannel:
 
 
 def scaling_of(files: PublicFiles) -> Scaling | None:
-    """Read the public constants of scaling.
+    """Read the published constants of scaling, public ones or those drawn under budget.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def scaling_of(files: PublicFiles) -> Scaling | None:
         If constants are missing.
     """
     step = files.certificate.value("preprocessing.scaling")
-    if step["fitted_on"] != "public":
+    if step["fitted_on"] == "private":
         return None
     try:
         entries = [files.dictionary["Columns"][column.name] for column in files.columns]
@@ -133,7 +133,7 @@ def scaling_of(files: PublicFiles) -> Scaling | None:
             np.array([float(entry["Centre"]) for entry in entries]),
             np.array([float(entry["Spread"]) for entry in entries]),
             "public",
-            str(step["params"]["reference"]),
+            "constants of the release",
             tuple(bool(entry["OutsideReference"]) for entry in entries),
         )
     except (KeyError, TypeError, ValueError):
@@ -141,6 +141,12 @@ def scaling_of(files: PublicFiles) -> Scaling | None:
             "data dictionary", "centre and spread of every feature column", "others",
             "Name a folder that `neuroveil release` wrote.",
         ) from None  # fmt: skip
+
+
+def _delta_of_rows(certificate: Certificate) -> float:
+    """Delta without what drawing the constants of scaling has spent."""
+    facts = certificate.chain["guarantee"]
+    return float(facts.get("delta_rows", facts["delta"]).value)
 
 
 def _spec(certificate: Certificate, name: str, delta: float) -> MechanismSpec:
@@ -174,7 +180,7 @@ def _privunit(certificate: Certificate) -> PrivUnit:
 def _moments(certificate: Certificate) -> MomentsChannel:
     spec = MomentSpec(
         float(certificate.value("guarantee.epsilon_rows")),
-        float(certificate.value("guarantee.delta")),
+        _delta_of_rows(certificate),
         float(certificate.value("bound.clip_norm")),
         int(certificate.value("domain.dimension")),
         int(certificate.value("domain.n")),
