@@ -464,3 +464,14 @@ def test_broken_link_admitted_is_still_broken(
     )  # fmt: skip
     assert set(faults(forged)) == {"sampler"}
     assert json.loads(forged.files["table.json"])["NeuroveilChainDigest"].startswith("sha256:")
+
+
+@pytest.mark.parametrize("change_by", [1e-5, -0.02, 0.3])
+def test_flattering_correlation_of_the_estimate(
+    releases: Callable[..., Any], faults: Callable[..., Any], change_by: float
+) -> None:
+    """It follows from the covariance in the folder, whatever else is worked out again."""
+    forged = releases("gaussian", "small")
+    honest = forged.value("utility.estimate")["correlation"]
+    change(forged, "utility.estimate", {"correlation": honest + change_by})
+    assert set(faults(forged)) == {"utility"}

@@ -120,7 +120,7 @@ def _step(entry: Mapping[str, Any], inputs: PublicInputs, tables: Tables) -> Ste
         return _james_stein(tables.n_coordinates, float(params["noise_variance"]))
     if entry["step"] == "projection_back":
         columns = list(zip(*numbers["basis"], strict=True))
-        return lambda row: [_dot(column, row) for column in columns]
+        return lambda row: [dot(column, row) for column in columns]
     if entry["step"] == "unclipping":
         factor = float(params["factor"])
         return lambda row: [factor * value for value in row]
@@ -130,13 +130,25 @@ def _step(entry: Mapping[str, Any], inputs: PublicInputs, tables: Tables) -> Ste
     return _inverse_scaling(numbers["centre"], numbers["spread"], tables.log10)
 
 
-def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+def dot(left: Sequence[float], right: Sequence[float]) -> float:
+    """Give the inner product of two lists.
+
+    Parameters
+    ----------
+    left, right : sequence of float
+        Of the same length.
+
+    Returns
+    -------
+    float
+        In double precision.
+    """
     return float(sum(map(mul, left, right)))
 
 
 def _james_stein(dimension: int, variance: float) -> Step:
     def shrink(row: Row) -> Row:
-        square = _dot(row, row)
+        square = dot(row, row)
         factor = max(0.0, 1 - (dimension - 2) * variance / square) if square else 0.0
         return [factor * value for value in row]
 
@@ -161,17 +173,17 @@ def _power(exponent: float) -> float:
 
 def _wiener(mean: Row, lower: list[Row], variance: float) -> Step:
     """S (S + v I)^-1 (y - mean), as (y - mean) - v (S + v I)^-1 (y - mean), by Cholesky."""
-    factor = _cholesky([[*row[:-1], row[-1] + variance] for row in lower])
+    factor = cholesky([[*row[:-1], row[-1] + variance] for row in lower])
     columns = [[factor[i][j] for i in range(j, len(factor))] for j in range(len(factor))]
 
     def filtered(row: Row) -> Row:
         centred = [value - middle for value, middle in zip(row, mean, strict=True)]
         solved: Row = []
         for i, line in enumerate(factor):
-            solved.append((centred[i] - _dot(line[:i], solved)) / line[i])
+            solved.append((centred[i] - dot(line[:i], solved)) / line[i])
         for i in range(len(factor) - 1, -1, -1):
             column = columns[i]
-            solved[i] = (solved[i] - _dot(column[1:], solved[i + 1 :])) / column[0]
+            solved[i] = (solved[i] - dot(column[1:], solved[i + 1 :])) / column[0]
         return [
             middle + value - variance * part
             for middle, value, part in zip(mean, centred, solved, strict=True)
@@ -180,15 +192,31 @@ def _wiener(mean: Row, lower: list[Row], variance: float) -> Step:
     return filtered
 
 
-def _cholesky(lower: list[Row]) -> list[Row]:
-    """Cholesky factor of a symmetric matrix from its lower triangle, row by row."""
+def cholesky(lower: list[Row]) -> list[Row]:
+    """Give the Cholesky factor of a symmetric matrix.
+
+    Parameters
+    ----------
+    lower : list of list of float
+        Lower triangle, row by row.
+
+    Returns
+    -------
+    list of list of float
+        Lower triangle of the factor, row by row.
+
+    Raises
+    ------
+    TableError
+        If the matrix is not positive definite.
+    """
     factor: list[Row] = []
     for i, line in enumerate(lower):
         row: Row = []
         for j in range(i):
             other = factor[j]
-            row.append((line[j] - _dot(row, other)) / other[j])
-        left = line[i] - _dot(row, row)
+            row.append((line[j] - dot(row, other)) / other[j])
+        left = line[i] - dot(row, row)
         if left <= 0:
             raise TableError("The public covariance is not one.")
         row.append(math.sqrt(left))

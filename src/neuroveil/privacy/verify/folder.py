@@ -11,6 +11,7 @@ from typing import Any
 from neuroveil.errors import CertificateError
 from neuroveil.privacy.verify.basis import row_dimension
 from neuroveil.privacy.verify.copies import check_copy
+from neuroveil.privacy.verify.correlation import check_correlation
 from neuroveil.privacy.verify.dictionary import (
     check_constants,
     check_dictionary,
@@ -123,6 +124,7 @@ def _check_contents(
         yield broken("release.public_inputs", constants)
         return
     yield from check_public_inputs(statement, constants)
+    yield from check_correlation(statement, steps_of(statement), constants)
     if estimate is not None:
         entries = feature_entries(statement, estimate)
         yield from check_constants_agree(constants, entries)

@@ -351,16 +351,30 @@ def values_of(r: Recipe) -> dict[str, Any]:
         "accountant.name": {"gaussian": "analytic_gaussian", "privunit": "two_valued_likelihood"}
         .get(r.mechanism, "laplace_closed_form"),
         "accountant.version": VERSIONS["neuroveil"], "accountant.adjacency": "replace_one",
-        "accountant.events": [rows, *drawn_events(r), *labels], "accountant.cross_check": found.get("cross_check"),
+        "accountant.events": [rows, *drawn_events(r), *labels],
+        "accountant.cross_check": found.get("cross_check"),
         "model.trust": r.trust, "model.batch": r.n, "model.who_is_trusted": "Nobody.",
         "postprocessing.steps": steps_of(r), "postprocessing.row_order": "random_permutation",
         "utility.predicted": found["predicted"],
-        "utility.estimate": {"correlation": 0.5} if any(s[0] == "wiener" for s in r.steps)
+        "utility.estimate": {"correlation": kept(r)} if any(s[0] == "wiener" for s in r.steps)
         else None,
         "utility.source": "public", "software.versions": dict(VERSIONS),
         "software.lock_digest": digest(canonical(VERSIONS)), "software.commit": "beaa5b9",
     }  # fmt: skip
     return values | composition_of(r, values["guarantee.epsilon"])
+
+
+def kept(r: Recipe) -> float:
+    """What Wiener's filter leaves under the public covariance; any number for projected rows."""
+    if r.components:
+        return 0.5
+    lower = public_inputs(r)["covariance"]
+    matrix = np.zeros((r.m, r.m))
+    for i, line in enumerate(lower):
+        matrix[i, : i + 1] = [float.fromhex(x) for x in line]
+    values = np.linalg.eigvalsh(matrix + np.tril(matrix, -1).T)
+    variance = next(params["noise_variance"] for name, params in r.steps if name == "wiener")
+    return float(np.sqrt((values**2 / (values + variance)).sum() / values.sum()))
 
 
 def drawn_values(r: Recipe) -> dict[str, Any]:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from neuroveil.privacy.verify import estimate, verify
+from neuroveil.privacy.verify.correlation import kept_correlation
+from neuroveil.privacy.verify.csvfile import TableError
 
 BACK = ("projection_back", {"components": 8})
 UNITS = ("inverse_scaling", {"log10_columns": 100})
@@ -209,3 +211,21 @@ def test_powers_that_no_double_holds_stay_at_the_largest(press: Any, workshop: A
     assert estimate._power(308.0) == 1e308
     assert estimate._power(400.0) == np.finfo(float).max
     assert estimate._power(-400.0) == 0.0
+
+
+@pytest.mark.parametrize("variance", [1e-9, 1e-3, 1.0, 223.0, 1e7, 1e12])
+def test_correlation_under_a_covariance(variance: float) -> None:
+    """Against eigenvalues, also where noise drowns everything."""
+    root = np.random.default_rng(2).normal(size=(40, 40)) / 10
+    matrix = root @ root.T
+    lower = [row[: i + 1].tolist() for i, row in enumerate(matrix)]
+    values = np.linalg.eigvalsh(matrix)
+    right = np.sqrt((values**2 / (values + variance)).sum() / values.sum())
+    assert kept_correlation(lower, variance) == pytest.approx(right, rel=1e-9)
+
+
+def test_no_covariance_has_no_correlation() -> None:
+    with pytest.raises(TableError):
+        kept_correlation([[0.0]], 1.0)
+    with pytest.raises(TableError):
+        kept_correlation([[1.0], [9.0, 1.0]], 1.0)
