@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +29,8 @@ from neuroveil.privacy.settings import Projection
 from neuroveil.study import Study
 from neuroveil.types.certificate import Certificate
 from neuroveil.types.recording import FloatArray
+from neuroveil.types.scaling import Scaling
+from neuroveil.types.table import FeatureTable
 
 FEW_COLUMNS = 2
 """Columns of a mechanism of ours where millions of releases are needed."""
@@ -156,7 +159,7 @@ def target_from_study(study: Study) -> AuditTarget:
     target = _ours(mechanism)
     if settings.scaling_budget is not None:
         return target
-    pipeline = WholePipeline(constants, settings, lambda table: study_scaling(study, table))
+    pipeline = WholePipeline(constants, settings, _scaling_of(study, constants))
     n_rows = min(max(n_patients, 2), _MOST_REPLAYED_ROWS)
     return replace(
         target, pipeline=pipeline, n_rows=n_rows, key={**target.key, "study": repr(constants.name)}
@@ -283,6 +286,13 @@ def target_from_command(
     """
     subject = CommandSubject(claim.facts("command"), split_command(command), form, time_limit)
     return AuditTarget(subject, subject, None, key=_key(subject, command))
+
+
+def _scaling_of(study: Study, constants: Scaling) -> Callable[[FeatureTable], Scaling]:
+    """What a table of the study is scaled with; public constants are looked up once."""
+    if constants.fitted_on == "public":
+        return lambda table: constants
+    return lambda table: study_scaling(study, table)
 
 
 def _ours(mechanism: RowMechanism) -> AuditTarget:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class WholePipeline:
                 "statistics of all rows", "Audit the mechanism by name instead.",
             )  # fmt: skip
 
-    @property
+    @cached_property
     def facts(self) -> SubjectFacts:
         """What is claimed for one row, with the table's columns as its dimension."""
         settings = self.settings
