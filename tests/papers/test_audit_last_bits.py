@@ -6,6 +6,7 @@ an environment of its own, which this test makes with pip.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -72,8 +73,28 @@ def test_last_bits_of_peers(peer: Path, write_down: WriteDown) -> None:
             f"opendp {family}": (FunctionSubject(facts, exact_noise), EXACT_TRIALS, 0.0),
         }
     found = {name: audit_bits(subject, n) for name, (subject, n, _) in bars.items()}
-    write_down("audit_last_bits", {name: figures_of(result) for name, result in found.items()})
+    write_down("audit-last-bits", {name: figures_of(result) for name, result in found.items()})
     for name, (_, _, bar) in bars.items():
         assert found[name].figure("epsilon_lower_bound").value >= bar
         expected = "violated" if bar else "no_attack_succeeded"
         assert found[name].verdict == expected
+
+
+def test_the_page_states_what_was_measured() -> None:
+    """The table of docs/audit-lowlevel.md against docs/measured/audit-last-bits.json."""
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    page = (docs / "audit-lowlevel.md").read_text(encoding="utf-8")
+    measured = json.loads((docs / "measured" / "audit-last-bits.json").read_text(encoding="utf-8"))
+    names = {
+        "numpy gaussian": "numpy, Gaussian", "numpy laplace": "numpy, Laplace",
+        "diffprivlib gaussian": "diffprivlib 0.6.6, GaussianAnalytic",
+        "diffprivlib laplace": "diffprivlib 0.6.6, Laplace",
+        "opendp gaussian": "OpenDP, Gaussian", "opendp laplace": "OpenDP, Laplace",
+    }  # fmt: skip
+    assert measured["figures"].keys() == names.keys()
+    for key, name in names.items():
+        found = measured["figures"][key]
+        shares = [f"{100 * found[side]:.1f} %" if found[side] else "never"
+                  for side in ("share", "share_other")]  # fmt: skip
+        bound = f"{found['bound']:.2f}" if found["bound"] else "0"
+        assert f"| {name} | {found['n_trials']:,} | {shares[0]} | {shares[1]} | {bound} |" in page
