@@ -304,3 +304,21 @@ class TestCommand:
         assert run([*call, "--only", "linkage"]) == 2
         assert "sums of all patients" in capsys.readouterr().err
         assert run(["audit", str(table), "--table", str(table)]) == 4
+
+
+def test_noise_that_settings_do_not_call_for_is_refused(make: Callable[..., Made]) -> None:
+    """Scores by a wrong law would say nothing, so the mechanism has to follow from its settings."""
+    release, table = make(GAUSSIAN)
+    file = release / "certificate.json"
+    document = json.loads(file.read_text())
+    document["chain"]["mechanism"]["noise_scale"]["value"] *= 0.99
+    file.write_text(json.dumps(document))
+    with pytest.raises(CertificateError, match="the noise that its settings call for"):
+        load_frame(release, table)
+
+
+def test_a_released_table_of_another_shape_is_refused(make: Callable[..., Made]) -> None:
+    release, table = make(GAUSSIAN)
+    pd.read_parquet(release / "table.parquet").iloc[1:].to_parquet(release / "table.parquet")
+    with pytest.raises(CertificateError, match="6 rows of 9 values"):
+        load_frame(release, table)
