@@ -57,9 +57,9 @@ class Effort:
         Returns
         -------
         int
-            At least :data:`FEWEST_DRAWS`.
+            At least :data:`FEWEST_DRAWS`, or as many as are wanted where that is less, and 2.
         """
-        return max(FEWEST_DRAWS, min(wanted, self.cells // max(1, cells_a_draw)))
+        return max(2, min(wanted, FEWEST_DRAWS), min(wanted, self.cells // max(1, cells_a_draw)))
 
     def source(self, attack: str) -> SimulationRandomness:
         """Give the randomness of an attack: the same for every target.

@@ -13,7 +13,7 @@ from neuroveil.audit.mechanism.estimators import LEVEL, clopper_pearson
 from neuroveil.audit.table.additive import AdditiveChannel
 from neuroveil.audit.table.effort import Effort, Progress
 from neuroveil.audit.table.frame import FEWEST_PATIENTS, AuditFrame, Target
-from neuroveil.audit.table.links import Links, link
+from neuroveil.audit.table.links import LARGEST_ASSIGNMENT, Links, link
 from neuroveil.audit.table.ranks import standing
 from neuroveil.audit.table.rates import POWER_FACTOR, interval
 from neuroveil.audit.table.yardstick import gaussian_rank_one
@@ -63,7 +63,7 @@ def attack_linkage(
     figures = [
         _with_theory(rank_one, target, links),
         _rate(links, tables, "rank_5", "Right among the first five", links.standing.within(5)),
-        _rate(links, tables, "assignment", "Right in the best assignment", links.assigned),
+        *_assignment(links, tables),
         *_open_figures(links, generator, effort.n_bootstraps),
         *_of_the_release(frame, target),
     ]
@@ -105,6 +105,13 @@ def _rate(links: Links, tables: IntArray, name: str, label: str, hits: FloatArra
         control_high=control_high,
         smallest_detectable=min(1.0, chance + max(MARGIN, POWER_FACTOR * float(null.std()))),
     )  # fmt: skip
+
+
+def _assignment(links: Links, tables: IntArray) -> list[AuditFigure]:
+    if bool(np.isnan(links.assigned).any()):
+        return []
+    label = "Right in the best assignment"
+    return [_rate(links, tables, "assignment", label, links.assigned)]
 
 
 def _with_theory(figure: AuditFigure, target: Target, links: Links) -> AuditFigure:
@@ -195,6 +202,8 @@ def _limits(frame: AuditFrame, links: Links) -> tuple[str, ...]:
             "The attacker holds the very rows that were released, which is as strong as it gets; "
             "with another session of the same people (--reference) rates are lower."
         )
+    if bool(np.isnan(links.assigned).any()):
+        limits.append(f"No best assignment among more than {LARGEST_ASSIGNMENT} people.")
     if links.people.size < FEWEST_PATIENTS:
         limits.append(f"Fewer than {FEWEST_PATIENTS} patients show nothing about other patients.")
     return tuple(limits)
@@ -203,8 +212,7 @@ def _limits(frame: AuditFrame, links: Links) -> tuple[str, ...]:
 def _cmc(links: Links, tables: IntArray) -> AuditCurve:
     ranks = np.unique(np.geomspace(1, links.n_candidates, _MOST_POINTS).round().astype(int))
     rates = np.array([links.by_patient(links.standing.within(int(rank))) for rank in ranks])
-    samples = rates[:, tables].mean(axis=2)
-    low, high = np.percentile(samples, [2.5, 97.5], axis=1)
+    low, high = np.array([interval(by_patient[tables].mean(axis=1)) for by_patient in rates]).T
     control = [float(links.by_patient(links.control.within(int(rank))).mean()) for rank in ranks]
     return AuditCurve(
         "cmc", "Right person among the likeliest (cumulative match curve)",

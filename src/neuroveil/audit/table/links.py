@@ -14,6 +14,9 @@ from neuroveil.errors import RecordingError
 from neuroveil.privacy.bounds import IntArray
 from neuroveil.types.recording import FloatArray
 
+LARGEST_ASSIGNMENT = 3000
+"""Beyond so many people the best assignment takes too long, and is left out."""
+
 
 @dataclass(frozen=True, eq=False)
 class Links:
@@ -28,7 +31,8 @@ class Links:
     control : Standing
         Where somebody stands who was named at random, shape (n_links,).
     assigned : ndarray of float64, shape (n_links,)
-        1 where the best assignment found the mate.
+        1 where the best assignment found the mate; not a number where there are too many
+        candidates for one.
     open : OpenSet
         With half of the candidates left out, for all released rows.
     open_patients : ndarray of int64, shape (n_released,)
@@ -137,9 +141,17 @@ def _link_draw(scores: FloatArray, mates: IntArray, choices: np.random.Generator
     return _Draw(
         standing(scores[mated], own),
         standing(scores[mated], named),
-        (assign(scores, choices)[mated] == own).astype(np.float64),
+        _assigned(scores, mated, own, choices),
         open_set(scores, mates, enrolled),
     )
+
+
+def _assigned(
+    scores: FloatArray, mated: IntArray, own: IntArray, choices: np.random.Generator
+) -> FloatArray:
+    if max(scores.shape) > LARGEST_ASSIGNMENT:
+        return np.full(own.size, np.nan)
+    return np.asarray(assign(scores, choices)[mated] == own, dtype=np.float64)
 
 
 def _together(draws: list[_Draw], mates: IntArray, n_candidates: int) -> Links:

@@ -139,3 +139,14 @@ def test_missing_cells_and_constant_columns(make_frame: MakeFrame, effort: Effor
     frame = make_frame(rows, "privunit", 5.0)
     result = attack_linkage(frame, frame.targets[0], replace(effort, n_links=200))
     assert all(np.isfinite(figure.value) for figure in result.figures)
+
+
+def test_many_people_get_fewer_draws_and_no_assignment(
+    make_frame: MakeFrame, effort: Effort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neuroveil.audit.table.links.LARGEST_ASSIGNMENT", 50)
+    frame = make_frame(np.random.default_rng(7).normal(size=(120, 8)), "gaussian", 20.0)
+    result = attack_linkage(frame, frame.targets[0], replace(effort, n_links=240))
+    assert result.settings["n_links"] == 240
+    assert "assignment" not in {figure.name for figure in result.figures}
+    assert any("No best assignment" in limit for limit in result.limits)
