@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from neuroveil.cli.app import cli
-from neuroveil.keys import files, load_key
+from neuroveil.keys import load_key, sealing
 
 PHRASE = "correct horse, battery and staple"
 
 
 @pytest.fixture(autouse=True)
 def _quick_scrypt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "SCRYPT_COST", 1 << 10)
+    monkeypatch.setattr(sealing, "SCRYPT_COST", 1 << 10)
 
 
 def run(*arguments: str, **options: Any) -> Result:

@@ -26,10 +26,10 @@ from neuroveil.keys import (
     PASSPHRASE_VARIABLE,
     SiteKey,
     create_key,
-    files,
     find_passphrase,
     is_encrypted,
     load_key,
+    sealing,
     sign,
 )
 from neuroveil.privacy.verify import fingerprint
@@ -45,7 +45,7 @@ CERTIFICATE = Certificate(
 @pytest.fixture(autouse=True)
 def _quick_scrypt(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real cost takes half a second a call; one test below measures it."""
-    monkeypatch.setattr(files, "SCRYPT_COST", 1 << 10)
+    monkeypatch.setattr(sealing, "SCRYPT_COST", 1 << 10)
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ def test_key_of_a_study_is_opened_beside_the_study(
     assert opened.public_key == made.public_key
     with pytest.raises(StudyError, match="can be read"):
         signing_key(study(tmp_path, "absent.key"))
-    monkeypatch.setattr("neuroveil.keys.files.SCRYPT_COST", 1 << 10)
+    monkeypatch.setattr("neuroveil.keys.sealing.SCRYPT_COST", 1 << 10)
     create_key(tmp_path / "locked.key", "a phrase")
     with pytest.raises(StudyError, match="passphrase"):
         signing_key(study(tmp_path, "locked.key"))
