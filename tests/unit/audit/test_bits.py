@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from neuroveil.audit.bits import audit_bits, bit_pairs, lowest_bit
+from neuroveil.audit.bits import audit_bits
+from neuroveil.audit.bits_events import bit_pairs, lowest_bit
 from neuroveil.audit.subject import SubjectFacts
 from neuroveil.audit.subjects.function import FunctionSubject
 from neuroveil.audit.subjects.ours import our_mechanism

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neuroveil.audit.bits import lowest_bit
+from neuroveil.audit.bits_events import lowest_bit
 from neuroveil.audit.randomness.streams import Streams
 from neuroveil.types.recording import FloatArray
 
