@@ -15,7 +15,7 @@ from neuroveil.audit.table.effort import Effort, Progress
 from neuroveil.audit.table.frame import FEWEST_PATIENTS, AuditFrame, Target
 from neuroveil.audit.table.links import LARGEST_ASSIGNMENT, Links, link
 from neuroveil.audit.table.ranks import standing
-from neuroveil.audit.table.rates import POWER_FACTOR, interval
+from neuroveil.audit.table.rates import POWER_FACTOR, interval, smallest_rate
 from neuroveil.audit.table.yardstick import gaussian_rank_one
 from neuroveil.privacy.bounds import IntArray
 from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure, Verdict
@@ -103,7 +103,7 @@ def _rate(links: Links, tables: IntArray, name: str, label: str, hits: FloatArra
         name=name, label=label, value=float(by_patient.mean()), low=low, high=high, level=LEVEL,
         n=links.people.size, control=float(control.mean()), control_low=control_low,
         control_high=control_high,
-        smallest_detectable=min(1.0, chance + max(MARGIN, POWER_FACTOR * float(null.std()))),
+        smallest_detectable=smallest_rate(null, chance, MARGIN),
     )  # fmt: skip
 
 
@@ -147,6 +147,9 @@ def _open_figures(
             label=f"People missed where {100 * allowed:g} % of strangers are taken for somebody "
             f"(really {100 * realised:.2g} %)",
             value=value, low=low, high=high, level=LEVEL, n=n, control=1 - realised / half,
+            smallest_detectable=max(
+                0.0, 1 - realised / half - max(MARGIN, POWER_FACTOR * float(np.nanstd(samples)))
+            ),
         ))  # fmt: skip
     return figures
 
@@ -161,10 +164,14 @@ def _of_the_release(frame: AuditFrame, target: Target) -> list[AuditFigure]:
     mated = np.flatnonzero(mates >= 0)
     hits = standing(scores[mated], mates[mated]).within(1)
     low, high = clopper_pearson(np.array([hits.sum()]), mated.size, LEVEL)
+    every_count = np.arange(mated.size + 1, dtype=np.float64)
+    lows, _ = clopper_pearson(every_count, mated.size, LEVEL)
+    enough = every_count[lows > 1 / candidates.n_rows]
     return [AuditFigure(
         "rank_1_of_the_release", "Right at the first guess, on the released rows themselves",
         float(hits.mean()), float(low[0]), float(high[0]), LEVEL, mated.size,
         control=1 / candidates.n_rows,
+        smallest_detectable=float(enough[0]) / mated.size if enough.size else 1.0,
     )]  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def _judge(
     curves = played[typical].game.bootstrap(effort.n_bootstraps, generator)
     nulls = played[typical].control.bootstrap(effort.n_bootstraps, generator)
     auc = area_figure(played[typical], curves, nulls, "auc", _who(typical, target))
-    figures = [auc, *low_alarm_figures(played[typical], curves)]
+    figures = [auc, *low_alarm_figures(played[typical], curves, nulls)]
     figures.append(plain_area(played[worst], effort, "auc_farthest", _who(worst, target)))
     for kind in list(played)[2:]:
         name = "auc_row_known" if kind.row_known else "auc_row_unknown"

@@ -12,11 +12,11 @@ from neuroveil.audit.table.effort import Effort
 from neuroveil.audit.table.frame import AuditFrame, Claim, Target
 from neuroveil.audit.table.games import Kind, make_game
 from neuroveil.audit.table.rates import (
-    POWER_FACTOR,
     CurveSample,
     Game,
     false_alarm_axis,
     interval,
+    smallest_rate,
 )
 from neuroveil.types.audit import AuditCurve, AuditFigure
 from neuroveil.types.recording import FloatArray
@@ -105,7 +105,6 @@ def area_figure(
     null_areas = np.array([curve.area for curve in nulls])
     low, high = interval(areas)
     control_low, control_high = interval(null_areas)
-    spread = float(null_areas.std(ddof=1)) if null_areas.size > 1 else 0.5
     return AuditFigure(
         name=name,
         label=f"Area under the curve, {who}",
@@ -114,7 +113,7 @@ def area_figure(
         n=played.game.n_patients,
         control=played.control.curve().area,
         control_low=control_low, control_high=control_high,
-        smallest_detectable=min(1.0, 0.5 + max(MARGIN, POWER_FACTOR * spread)),
+        smallest_detectable=smallest_rate(null_areas, 0.5, MARGIN),
     )  # fmt: skip
 
 
@@ -143,15 +142,17 @@ def plain_area(played: Played, effort: Effort, name: str, who: str) -> AuditFigu
     return area_figure(played, curves, nulls, name, who)
 
 
-def low_alarm_figures(played: Played, curves: list[CurveSample]) -> list[AuditFigure]:
+def low_alarm_figures(
+    played: Played, curves: list[CurveSample], nulls: list[CurveSample]
+) -> list[AuditFigure]:
     """Give members found at few false alarms, and the false alarms that ties really leave.
 
     Parameters
     ----------
     played : Played
         The game.
-    curves : list of CurveSample
-        Bootstrap tables.
+    curves, nulls : list of CurveSample
+        Bootstrap tables of the game and of its control.
 
     Returns
     -------
@@ -164,11 +165,15 @@ def low_alarm_figures(played: Played, curves: list[CurveSample]) -> list[AuditFi
         value, realised = curve.at(rate)
         low, high = interval(np.array([each.at(rate)[0] for each in curves]))
         alarm_low, alarm_high = interval(np.array([each.at(rate)[1] for each in curves]))
+        null = np.array([each.at(rate)[0] for each in nulls])
+        control_low, control_high = interval(null)
         n = played.game.n_patients
         figures += [
             AuditFigure(
                 f"tpr_at_fpr_{text}", f"Members found at {100 * rate:g} % false alarms",
                 value, low, high, LEVEL, n, control=control.at(rate)[0],
+                control_low=control_low, control_high=control_high,
+                smallest_detectable=smallest_rate(null, rate),
             ),
             AuditFigure(
                 f"realised_fpr_{text}", f"False alarms really had at {100 * rate:g} %",

@@ -223,6 +223,28 @@ def false_alarm_axis(n_trials: int) -> FloatArray:
     return np.logspace(np.log10(smallest), 0.0, _LOG_POINTS)
 
 
+def smallest_rate(samples: FloatArray, chance: float, margin: float = 0.0) -> float:
+    """Give the smallest rate that would be told from chance four times of five.
+
+    Parameters
+    ----------
+    samples : ndarray of float64, shape (n_tables,)
+        The null control in every bootstrap table.
+    chance : float
+        Rate of guessing.
+    margin : float
+        Distance from chance below which nothing is called a success.
+
+    Returns
+    -------
+    float
+        At most 1; 1 where there are too few samples to tell.
+    """
+    if samples.size < 2:
+        return 1.0
+    return min(1.0, chance + max(margin, POWER_FACTOR * float(samples.std(ddof=1))))
+
+
 def interval(samples: FloatArray, level: float = LEVEL) -> tuple[float, float]:
     """Give the middle part of bootstrap samples.
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from neuroveil.audit.mechanism.estimators import LEVEL
 from neuroveil.audit.table.effort import Progress
 from neuroveil.audit.table.frame import FEWEST_PATIENTS
-from neuroveil.audit.table.rates import POWER_FACTOR, CurveSample, Game, false_alarm_axis, interval
+from neuroveil.audit.table.rates import CurveSample, Game, false_alarm_axis, interval, smallest_rate
 from neuroveil.errors import StudyError, StudyMistake
 from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure, Verdict
 from neuroveil.types.recording import FloatArray
@@ -257,7 +257,7 @@ def _judge(game: Game, control: Game, settings: LiraSettings) -> AttackResult:
             f"{100 * area.value:.0f} of 100 cases whether a patient was in the training set, "
             "where guessing gives 50."
         ),
-        figures=(area, *_low_alarms(game, control, curves)),
+        figures=(area, *_low_alarms((game, control), curves, nulls)),
         curves=(_roc(game, control, curves),),
         limits=(
             f"{settings.n_shadows} shadow models stand behind every score; an attacker with more "
@@ -286,13 +286,14 @@ def _area(
         "auc", "Area under the curve, patient by patient", game.curve().area, low, high, LEVEL,
         game.n_patients, control=control.curve().area, control_low=control_low,
         control_high=control_high,
-        smallest_detectable=min(
-            1.0, 0.5 + max(_MARGIN, POWER_FACTOR * float(null_areas.std(ddof=1)))
-        ),
+        smallest_detectable=smallest_rate(null_areas, 0.5, _MARGIN),
     )  # fmt: skip
 
 
-def _low_alarms(game: Game, control: Game, curves: list[CurveSample]) -> list[AuditFigure]:
+def _low_alarms(
+    games: tuple[Game, Game], curves: list[CurveSample], nulls: list[CurveSample]
+) -> list[AuditFigure]:
+    game, control = games
     figures = []
     for rate, text in _FALSE_ALARMS:
         value, realised = game.curve().at(rate)
@@ -301,6 +302,7 @@ def _low_alarms(game: Game, control: Game, curves: list[CurveSample]) -> list[Au
             f"tpr_at_fpr_{text}",
             f"Members found at {100 * rate:g} % false alarms (really {100 * realised:.2g} %)",
             value, low, high, LEVEL, game.n_patients, control=control.curve().at(rate)[0],
+            smallest_detectable=smallest_rate(np.array([null.at(rate)[0] for null in nulls]), rate),
         ))  # fmt: skip
     return figures
 

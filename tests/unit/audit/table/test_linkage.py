@@ -150,3 +150,22 @@ def test_many_people_get_fewer_draws_and_no_assignment(
     assert result.settings["n_links"] == 240
     assert "assignment" not in {figure.name for figure in result.figures}
     assert any("No best assignment" in limit for limit in result.limits)
+
+
+def test_every_figure_says_what_it_could_have_seen(
+    make_frame: MakeFrame, rows: FloatArray, effort: Effort
+) -> None:
+    frame = make_frame(rows, "gaussian", 2.0)
+    frame = replace(
+        frame, order=np.arange(17), released=frame.targets[0].candidates.draw(
+            np.arange(17), effort.source("a release")
+        ),
+    )  # fmt: skip
+    result = attack_linkage(frame, frame.targets[0], effort)
+    for figure in result.figures:
+        assert figure.n > 0
+        assert figure.control is not None
+        assert figure.smallest_detectable is not None
+        assert figure.low <= figure.value <= figure.high
+    one_release = result.figure("rank_1_of_the_release")
+    assert one_release.smallest_detectable == pytest.approx(4 / 17)  # 4 of 17: at least 6.8 %

@@ -152,3 +152,14 @@ def test_a_game_is_played_with_the_claimed_mechanism_alone(
     assert paper.claim == Claim(4.0, 0.0, "local")
     assert paper.scaling.fitted_on == "private"
     assert make_game(paper, Kind("another", True)).cells_a_trial > 0
+
+
+def test_every_rate_says_what_it_could_have_seen(
+    make_frame: MakeFrame, rows: FloatArray, effort: Effort
+) -> None:
+    frame = make_frame(rows, "gaussian", 2.0)
+    result = attack_membership(frame, frame.targets[0], effort)
+    for figure in result.figures:
+        if not figure.name.startswith("realised"):  # that one judges the threshold, not the release
+            assert figure.control is not None
+            assert figure.smallest_detectable is not None
