@@ -24,7 +24,7 @@ ALLOWED_LINKS = {
 SEEN_IN_THE_FILES = {
     "domain.columns_digest", "domain.labels", "domain.unprotected", "domain.dimension",
     "domain.n", "adjacency.n_roster", "bound.grid_log2", "postprocessing.steps",
-    "mechanism.codebook_seed", "mechanism.decoding_scale",
+    "mechanism.codebook_seed", "mechanism.decoding_scale", "preprocessing.quantiles",
 }  # fmt: skip
 """Facts that describe the files: where only the files contradict, the link is ``release``."""
 

@@ -13,6 +13,7 @@ ELSEWHERE = {
     ("laplace l1", "small"): {"second opinion", "rounded up", "estimate"},
     ("privunit", "small"): {"grid under codewords", "estimate"},
     ("central", "small"): {"second opinion", "rounded up", "estimate"},
+    ("drawn", "small"): {"second opinion", "rounded up", "estimate"},
     ("shuffled", "medium"): {"grid under codewords", "estimate", "rounded up"},
 }
 

@@ -152,6 +152,12 @@ def test_constants_that_are_no_candidates(
     assert any("no candidates" in check.sentence for check in result.checks)
 
 
+@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e150])
+def test_grid_out_of_all_proportion(forged: Callable[..., set[str]], scale: float) -> None:
+    changes = {"preprocessing.quantiles": lambda grid: {**grid, "scale": scale}}
+    assert "release" in forged("drawn", changes, set())
+
+
 def restate_constants(folder: Any, forger: ModuleType, file: str) -> None:
     """Put the digests of the dictionary's constants into the chain."""
     dictionary = json.loads(folder.files[file])

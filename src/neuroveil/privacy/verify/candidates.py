@@ -44,6 +44,8 @@ def is_candidate(entry: Mapping[str, Any], scale: Fraction, points: int) -> bool
     if unit <= 0 or spread <= 0 or max(map(abs, (centre, spread, public))) > unit * _LARGEST:
         return False
     step = unit * scale
+    if step * _LARGEST < 1 or max(abs(centre - public), spread) > step * _LARGEST:
+        return False
     # A centre near the public one has lost digits in the sum, and they are lost for good.
     lost = 4 * math.ulp(float(max(abs(centre), abs(public)))) / float(step)
     at, width = float((centre - public) / step), float(spread / (2 * step))
