@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from neuroveil.cli import app
+from neuroveil.cli.commands import audit_mechanism as face
+from neuroveil.pipeline import audit_mechanism as pipeline
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "audit"
 SCALING = [
@@ -120,6 +122,18 @@ def test_mistakes_of_usage_end_with_2(audit, arguments):
 def test_claims_and_targets_that_cannot_be_are_mistakes_and_no_broken_claim(audit, arguments):
     code, document, _ = audit(*arguments)
     assert (code, document["error"]) == (2, "StudyError")
+
+
+@pytest.mark.parametrize("name", ["none_such.json", "certificate.json", "none_such"])
+def test_a_target_that_cannot_be_read_is_a_mistake(audit, tmp_path, name):
+    if name == "certificate.json":
+        (tmp_path / name).write_text("{}")
+    code, document, _ = audit(str(tmp_path / name))
+    assert (code, document["error"]) == (2, "StudyError")
+
+
+def test_the_names_of_attacks_are_those_that_run():
+    assert face.ATTACKS == pipeline.ATTACKS
 
 
 def test_words_say_what_each_attack_found(capsys, tmp_path):

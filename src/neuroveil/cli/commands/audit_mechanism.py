@@ -20,7 +20,8 @@ _MARKS = {
     "violated": "VIOLATED", "weak": "weak", "no_attack_succeeded": "nothing found",
     "not_testable": "not testable",
 }  # fmt: skip
-_ATTACKS = ("replay", "noise_scale", "randomness", "last_bits", "black_box", "timing")
+# Those of pipeline.audit_mechanism, which --help must not import; a test compares them.
+ATTACKS = ("replay", "noise_scale", "randomness", "last_bits", "black_box", "timing")
 _FORMATS = ("npy", "jsonl", "csv")
 _FOLDER = "audit-mechanism"
 
@@ -49,7 +50,7 @@ _FOLDER = "audit-mechanism"
               help="Seconds for one call of a program.")  # fmt: skip
 @click.option("--trials", type=click.IntRange(min=100), help="Certifying trials a side.")
 @click.option("--quick", is_flag=True, help="A first look, with few trials.")
-@click.option("--only", multiple=True, type=click.Choice(_ATTACKS), help="This attack alone.")
+@click.option("--only", multiple=True, type=click.Choice(ATTACKS), help="This attack alone.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
               help="Of made-up tables, and of functions that take one.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Internal folder for the pages.")
@@ -79,7 +80,7 @@ def command(face: Face, target: Path | None, **options: Any) -> int:
 
 def _target(target: Path | None, options: dict[str, Any]) -> tuple[AuditTarget, Study | None]:
     """What is audited, and the study behind it where there is one."""
-    from neuroveil.errors import ChainError, StudyError, StudyMistake
+    from neuroveil.errors import CertificateError, ChainError, StudyError, StudyMistake
     from neuroveil.pipeline import audit_targets
 
     ways = (target, options["mechanism"], options["function"], options["program"])
@@ -96,7 +97,8 @@ def _target(target: Path | None, options: dict[str, Any]) -> tuple[AuditTarget, 
         return audit_targets.target_from_command(
             options["program"], claim, options["form"], options["time_limit"]
         ), None
-    except ChainError as error:  # a claim that cannot be is a mistake, not a broken claim
+    except (CertificateError, ChainError) as error:
+        # A claim that cannot be, or be read, is a mistake. Exit code 4 is for broken claims.
         raise StudyError([
             StudyMistake(error.where, error.expected, error.found, error.remedy)
         ]) from error  # fmt: skip
