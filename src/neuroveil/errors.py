@@ -173,6 +173,40 @@ class LinkageError(NeuroveilError):
     exit_code = 3
 
 
+class PatientListError(LinkageError):
+    """Values of a patient list cannot be linked.
+
+    Parameters
+    ----------
+    problems : list of LinkageError
+        All that were found, each with its field and line.
+    """
+
+    _SHOWN = 50
+
+    def __init__(self, problems: list[LinkageError]) -> None:
+        self.problems = problems
+        first = problems[0]
+        super().__init__(first.where, first.expected, first.found, first.remedy)
+        self.args = (problems,)
+
+    def __str__(self) -> str:
+        lines = [str(problem) for problem in self.problems[: self._SHOWN]]
+        rest = len(self.problems) - len(lines)
+        return "\n".join(lines + ([f"... and {rest} more like these."] if rest else []))
+
+    def as_dict(self) -> dict[str, object]:
+        """Give the error as plain data, for ``--json``.
+
+        Returns
+        -------
+        dict
+            Keys ``error`` and ``problems``, a list with one entry a problem.
+        """
+        problems = [problem.as_dict() for problem in self.problems]
+        return {"error": type(self).__name__, "problems": problems}
+
+
 class FederationError(NeuroveilError):
     """A federation cannot be started or continued."""
 

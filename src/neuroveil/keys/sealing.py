@@ -305,7 +305,10 @@ def _write_and_sync(path: Path, data: bytes) -> None:
 def _cipher(name: str, key: bytes) -> AESGCM | ChaCha20Poly1305:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
-    kinds = {"chacha20-poly1305": ChaCha20Poly1305, "aes-256-gcm": AESGCM}
+    kinds: dict[str, type[AESGCM | ChaCha20Poly1305]] = {
+        "chacha20-poly1305": ChaCha20Poly1305,
+        "aes-256-gcm": AESGCM,
+    }
     return kinds[name](key)
 
 

@@ -13,20 +13,22 @@ import hmac
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuroveil.errors import LinkageError
+from neuroveil.errors import LinkageError, PatientListError
 from neuroveil.linkage.grams import canonical_value, cut_into_grams
-from neuroveil.linkage.schema import LinkageSchema
+from neuroveil.linkage.schema import FieldSection, LinkageSchema
 
 BitArray = NDArray[np.uint8]
 """Packed bits, shape (n_records, n_bytes), most significant bit first."""
 
 KEY_BYTES = 32
 _POSITIONS_A_BLOCK = 16  # sixteen 16-bit numbers in one SHA-256
-_BLOCK = 65_536  # records encoded at a time: bounds the memory
+_BLOCK = 8_192  # records encoded at a time: bounds the memory, and fits the cache
+_MOST_REMEMBERED = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class FieldKeys:
     ----------
     keys : mapping of str to bytes
         32 bytes by field name.
+
+    Raises
+    ------
+    LinkageError
+        If a key has another length.
     """
 
     keys: Mapping[str, bytes]
@@ -75,6 +82,65 @@ def bits_a_gram(schema: LinkageSchema) -> dict[str, int]:
     return {field.name: max(1, round(wanted * field.weight / weighted)) for field in schema.field}
 
 
+def canonical_records(
+    records: Mapping[str, Sequence[object]],
+    schema: LinkageSchema,
+    lines: Sequence[int] | None = None,
+) -> dict[str, list[str]]:
+    """Bring the rows of a patient list into canonical form.
+
+    Parameters
+    ----------
+    records : mapping of str to sequence
+        Values by field name, one an entry and row; empty texts where a value is missing.
+    schema : LinkageSchema
+        Public settings.
+    lines : sequence of int, optional
+        Line of the file that each row stands on; by default the first row stands on line 2,
+        as in a file with a header.
+
+    Returns
+    -------
+    dict of str to list of str
+        Canonical values by field name.
+
+    Raises
+    ------
+    LinkageError
+        If the fields have different numbers of values.
+    PatientListError
+        If values are not what the schema says: all of them, by field and line.
+    """
+    lengths = {len(records[field.name]) for field in schema.field}
+    if len(lengths) != 1:
+        raise LinkageError(
+            "patient list", "as many values in every field", "different numbers",
+            "Check the file for rows that are cut short.",
+        )  # fmt: skip
+    (n_records,) = lengths
+    lines = range(2, n_records + 2) if lines is None else lines
+    problems: list[LinkageError] = []
+    order = schema.encoding.date_order
+    canonical = {}
+    for field in schema.field:
+        known: dict[object, str] = {}  # lists repeat most of their values
+        column = []
+        for value, line in zip(records[field.name], lines, strict=True):
+            found = known.get(value)
+            if found is None:
+                try:
+                    found = canonical_value(value, field.kind, order, f"{field.name}, line {line}")
+                    known[value] = found
+                except LinkageError as error:
+                    problems.append(error)
+                    found = ""
+            column.append(found)
+        canonical[field.name] = column
+    if problems:
+        raise PatientListError(problems)
+    return canonical
+
+
 def encode_records(
     records: Mapping[str, Sequence[object]], schema: LinkageSchema, keys: FieldKeys
 ) -> BitArray:
@@ -96,79 +162,123 @@ def encode_records(
 
     Raises
     ------
-    LinkageError
-        If a value is not what the schema says, by field and line; the line of the first row
-        is 2, as in a file with a header.
+    PatientListError
+        If values are not what the schema says: all of them, by field and line; the line of
+        the first row is 2, as in a file with a header.
     """
-    names = [field.name for field in schema.field]
-    lengths = {len(records[name]) for name in names}
-    if len(lengths) != 1:
+    return encode_canonical(canonical_records(records, schema), schema, keys)
+
+
+def encode_canonical(
+    canonical: Mapping[str, Sequence[str]], schema: LinkageSchema, keys: FieldKeys
+) -> BitArray:
+    """Encode rows that are in canonical form already.
+
+    Parameters
+    ----------
+    canonical : mapping of str to sequence of str
+        As :func:`canonical_records` gives them.
+    schema : LinkageSchema
+        Public settings.
+    keys : FieldKeys
+        Secret keys.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n_records, length / 8)
+        Packed bits, in the order of the rows.
+
+    Raises
+    ------
+    LinkageError
+        If a field has no key.
+    """
+    missing = [field.name for field in schema.field if field.name not in keys.keys]
+    if missing:
         raise LinkageError(
-            "patient list", "as many values in every field", "different numbers",
-            "Check the file for rows that are cut short.",
+            "field keys", f"a key for the field {missing[0]}", "none",
+            "Derive the keys with the schema at hand.",
         )  # fmt: skip
-    (n_records,) = lengths
-    encoder = _Encoder(schema, keys)
-    blocks = [
-        encoder.encode({name: records[name][start : start + _BLOCK] for name in names}, start)
-        for start in range(0, n_records, _BLOCK)
+    length, counts = schema.encoding.length, bits_a_gram(schema)
+    fields = [
+        (field, _Positions(keys.keys[field.name], counts[field.name], length))
+        for field in schema.field
     ]
-    return np.concatenate(blocks) if blocks else np.zeros((0, schema.encoding.length // 8), "u1")
+    n_records = len(next(iter(canonical.values()), ()))
+    salts = canonical.get(schema.encoding.salt_field)
+    packed = np.zeros((n_records, length // 8), dtype=np.uint8)
+    for start in range(0, n_records, _BLOCK):
+        stop = min(start + _BLOCK, n_records)
+        bits = np.zeros((stop - start, length), dtype=np.bool_)
+        block_salts = salts[start:stop] if salts else None
+        for field, positions in fields:
+            _set_bits(bits, canonical[field.name][start:stop], block_salts, field, positions)
+        packed[start:stop] = np.packbits(bits, axis=1)
+    return packed
 
 
-class _Encoder:
-    """Remembers the positions of pieces it has met: lists repeat most of them."""
+def _set_bits(
+    bits: NDArray[np.bool_],
+    values: Sequence[str],
+    salts: Sequence[str] | None,
+    field: FieldSection,
+    positions: _Positions,
+) -> None:
+    """Set the bits of one field in a block of rows."""
+    if salts is None:
+        numbers = [positions.of_value("", value, field) for value in values]
+    else:
+        numbers = [
+            positions.of_value(salt, value, field)
+            for salt, value in zip(salts, values, strict=True)
+        ]
+    n_grams = np.fromiter(map(len, numbers), np.intp, len(numbers))
+    grams = np.fromiter(chain.from_iterable(numbers), np.intp, int(n_grams.sum()))
+    rows = np.repeat(np.arange(len(numbers)), n_grams)
+    bits[rows[:, np.newaxis], positions.table()[grams]] = True
+    positions.forget_if_many()
 
-    def __init__(self, schema: LinkageSchema, keys: FieldKeys) -> None:
-        missing = [field.name for field in schema.field if field.name not in keys.keys]
-        if missing:
-            raise LinkageError(
-                "field keys", f"a key for the field {missing[0]}", "none",
-                "Derive the keys with the schema at hand.",
-            )  # fmt: skip
-        self.schema = schema
-        self.keys = keys
-        self.counts = bits_a_gram(schema)
-        self.known: dict[tuple[str, str, str], NDArray[np.uint16]] = {}
 
-    def encode(self, records: Mapping[str, Sequence[object]], first: int) -> BitArray:
-        """Encode one block; ``first`` is the index of its first row in the list."""
-        values = {
-            field.name: [
-                canonical_value(
-                    value, field.kind, self.schema.encoding.date_order,
-                    f"{field.name}, line {first + index + 2}",
-                )
-                for index, value in enumerate(records[field.name])
-            ]
-            for field in self.schema.field
-        }  # fmt: skip
-        n_records = len(next(iter(values.values())))
-        salts = values.get(self.schema.encoding.salt_field, [""] * n_records)
-        bits = np.zeros((n_records, self.schema.encoding.length), dtype=np.bool_)
-        for row, salt in enumerate(salts):
-            positions = [
-                self._positions(field.name, salt, gram)
-                for field in self.schema.field
-                for gram in cut_into_grams(values[field.name][row], field.kind)
-            ]
-            if positions:
-                bits[row, np.concatenate(positions)] = True
-        return np.packbits(bits, axis=1)
+class _Positions:
+    """The positions that pieces of one field set; remembers those that it has drawn."""
 
-    def _positions(self, field: str, salt: str, gram: str) -> NDArray[np.uint16]:
-        """Give the positions that one piece sets, drawn by a keyed random function."""
-        name = (field, salt, gram)
-        found = self.known.get(name)
+    def __init__(self, key: bytes, count: int, length: int) -> None:
+        self.key = key
+        self.count = count
+        self.length = length
+        self.numbers: dict[tuple[str, str], int] = {}
+        self.values: dict[tuple[str, str], tuple[int, ...]] = {}
+        self.drawn: list[bytes] = []
+
+    def of_value(self, salt: str, value: str, field: FieldSection) -> tuple[int, ...]:
+        """Give the numbers of a value's pieces, which are rows of :meth:`table`."""
+        found = self.values.get((salt, value))
         if found is None:
-            count = self.counts[field]
-            message = f"{salt}\x1f{gram}\x1f".encode()
-            blocks = b"".join(
-                hmac.digest(self.keys.keys[field], message + bytes([block]), "sha256")
-                for block in range(-(-count // _POSITIONS_A_BLOCK))
-            )
-            # The length divides 2^16, so the remainder is uniform.
-            found = np.frombuffer(blocks, dtype=">u2")[:count] % self.schema.encoding.length
-            found = found.astype(np.uint16)
-            self.known[name] = found
+            grams = cut_into_grams(value, field.kind)
+            found = tuple([self._number(salt, gram) for gram in grams])
+            self.values[salt, value] = found
         return found
+
+    def table(self) -> NDArray[np.uint16]:
+        """Positions by number of a piece, shape (n_pieces, count)."""
+        drawn = np.frombuffer(b"".join(self.drawn), dtype=">u2")
+        # The length divides 2^16, so the remainder is uniform.
+        return (drawn.reshape(-1, self.count) % self.length).astype(np.uint16)
+
+    def forget_if_many(self) -> None:
+        """Bound the memory that large lists take."""
+        if len(self.numbers) + len(self.values) > _MOST_REMEMBERED:
+            self.numbers, self.values, self.drawn = {}, {}, []
+
+    def _number(self, salt: str, gram: str) -> int:
+        number = self.numbers.get((salt, gram))
+        if number is None:
+            number = len(self.drawn)
+            message = f"{salt}\x1f{gram}\x1f".encode()
+            blocks = [
+                hmac.digest(self.key, message + bytes([block]), "sha256")
+                for block in range(-(-self.count // _POSITIONS_A_BLOCK))
+            ]
+            self.drawn.append(b"".join(blocks)[: 2 * self.count])
+            self.numbers[salt, gram] = number
+        return number
