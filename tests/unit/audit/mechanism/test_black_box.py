@@ -163,6 +163,25 @@ def test_a_bound_that_chance_explains_is_no_verdict(simulated: Simulated) -> Non
     assert "more trials" in result.sentence
 
 
+def test_the_law_leads_to_the_farthest_pair(simulated: Simulated) -> None:
+    """Opposite rows, not a row against zeros, whatever a short pilot says. Ten seeds."""
+    subject = simulated(FACTS, LAW)
+    names = {duel(subject, BlackBoxSettings(500, seed=seed)).pair.name for seed in range(10)}
+    assert not any("zeros" in name for name in names)
+
+
+def test_a_pair_that_leaks_more_than_the_law_allows_comes_first() -> None:
+    """Rows of zeros are released without noise."""
+
+    def release(rows: FloatArray, n_trials: int, seed: int) -> FloatArray:
+        noise = np.random.default_rng(seed).normal(0, SIGMA, (n_trials, rows.size))
+        return rows.ravel() + noise * (1.0 if rows.any() else 1e-6)
+
+    result = audit_black_box(FunctionSubject(FACTS, release), BRIEF)
+    assert "zeros" in result.settings["pair"]
+    assert result.verdict == "violated"
+
+
 def test_too_few_trials_for_a_claim_are_called_so(simulated: Simulated) -> None:
     """Laplace noise in one column: scores are not normal, and counting cannot get to 20."""
     facts = SubjectFacts("laplace", 20.0, 0.0, 1, 2.0)
