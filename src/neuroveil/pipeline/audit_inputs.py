@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuroveil.audit.table.belonging import check_belonging
 from neuroveil.audit.table.channels import ReleasedRows
 from neuroveil.audit.table.frame import AuditFrame, check_order, check_table, make_targets
 from neuroveil.audit.table.moments import MomentsChannel
@@ -65,11 +66,13 @@ def load_frame(
         others = read_feature_table(reference, files.columns, role="reference")
     scaling = scaling_of(files) or private_statistics_scaling(rows)
     channel = channel_of(files)
-    released = None if isinstance(channel, MomentsChannel) else read_rows(release, files)
-    return AuditFrame(
-        rows, others, make_targets(rows, others, scaling, channel, claim_of(files.certificate)),
-        released, None if order is None else _read_order(order, rows.patients),
-    )  # fmt: skip
+    targets = make_targets(rows, others, scaling, channel, claim_of(files.certificate))
+    known = None if order is None else _read_order(order, rows.patients)
+    if isinstance(channel, MomentsChannel):
+        return AuditFrame(rows, others, targets)
+    released = read_rows(release, files)
+    check_belonging(targets[0], released)
+    return AuditFrame(rows, others, targets, released, known)
 
 
 def read_public(release: Path) -> PublicFiles:

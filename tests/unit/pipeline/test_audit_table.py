@@ -221,6 +221,16 @@ def test_a_dry_run_says_what_would_be_run(make: Callable[..., Made], tmp_path: P
 class TestTables:
     """What is refused, and what is read whatever it looks like."""
 
+    @pytest.mark.parametrize("name", ["gaussian", "laplace", "projected gaussian"])
+    def test_of_another_session(self, make: Callable[..., Made], tmp_path: Path, name: str) -> None:
+        """Other values of the same people, under little noise."""
+        release, table = make(replace(SETTINGS[name], epsilon=200.0))
+        assert load_frame(release, table).n_patients == 6
+        quiet = replace(made_up(), values=1 / made_up().values)
+        other = write_table(quiet, tmp_path / "other.parquet")
+        with pytest.raises(RecordingError, match="farther from it than its noise reaches"):
+            load_frame(release, other)
+
     def test_of_another_cohort(self, make: Callable[..., Made], tmp_path: Path) -> None:
         release, _ = make(GAUSSIAN)
         other = write_table(made_up(7), tmp_path / "other.parquet")
