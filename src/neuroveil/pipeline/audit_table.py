@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from neuroveil.audit.table.frame import AuditFrame, Target
 from neuroveil.errors import CertificateError, StudyError, StudyMistake
 from neuroveil.pipeline.audit_files import AuditFolder, settings_key
 from neuroveil.pipeline.audit_inputs import load_frame
+from neuroveil.pipeline.audit_labels import read_attribute
 from neuroveil.pipeline.cache import content_digest
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.reports import check_place, read_release
@@ -39,12 +40,18 @@ class TableAuditInputs:
         Feature table of another session of the same people.
     order : Path, optional
         Roster keys in the order of the released rows, where the hospital has kept that.
+    attribute : str, optional
+        Column of something that an attacker may want to guess, such as sex.
+    labels : Path, optional
+        Table with that column and ``patient``; the private feature table by default.
     """
 
     release: Path
     table: Path
     reference: Path | None = None
     order: Path | None = None
+    attribute: str | None = None
+    labels: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,7 @@ def audit_table(
     """
     check_place(folder / "index.html", internal=True)
     verification = _verified(inputs.release)
-    frame = load_frame(inputs.release, inputs.table, inputs.reference, inputs.order)
+    frame = _frame(inputs)
     runs, skipped = _plan(frame, only)
     place = AuditFolder(folder, _key(inputs, effort))
     done = place.done()
@@ -218,9 +225,16 @@ def planned(
         If no attack is left to run.
     """
     _verified(inputs.release)
-    frame = load_frame(inputs.release, inputs.table, inputs.reference, inputs.order)
+    frame = _frame(inputs)
     runs, skipped = _plan(frame, only)
     return tuple(runs), skipped, frame.n_patients
+
+
+def _frame(inputs: TableAuditInputs) -> AuditFrame:
+    frame = load_frame(inputs.release, inputs.table, inputs.reference, inputs.order)
+    if inputs.attribute is None:
+        return frame
+    return replace(frame, attribute=read_attribute(inputs.attribute, frame.table, inputs.labels))
 
 
 def _plan(
@@ -258,9 +272,10 @@ def _verified(release: Path) -> str:
 
 def _key(inputs: TableAuditInputs, effort: Effort) -> str:
     """Name the files and the effort; the digests stay in the internal folder."""
-    files = [inputs.release / "certificate.json", inputs.table, inputs.reference, inputs.order]
+    others = (inputs.reference, inputs.order, inputs.labels)
+    files = [inputs.release / "certificate.json", inputs.table, *others]
     digests = [None if file is None else content_digest(file) for file in files]
-    return settings_key({"files": digests, "effort": asdict(effort)})
+    return settings_key({"files": digests, "attribute": inputs.attribute, "effort": asdict(effort)})
 
 
 def _tell(progress: Progress, what: str) -> Callable[[int, int], None]:

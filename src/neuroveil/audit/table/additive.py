@@ -48,6 +48,11 @@ class AdditiveChannel:
         """Whether the noise is Gaussian; Laplace otherwise."""
         return self.mechanism.distribution == "discrete_gaussian"
 
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise in one coordinate (no unit)."""
+        return (1 if self.is_gaussian else 2) * self.mechanism.noise_scale**2
+
     def against(self, rows: FloatArray) -> AdditiveCandidates:
         """Make rows of known people ready for comparison.
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from neuroveil.audit.table import attributes, singling_out
+from neuroveil.audit.table.attributes import attack_attributes
 from neuroveil.audit.table.effort import Effort, Progress
 from neuroveil.audit.table.frame import AuditFrame, Target
 from neuroveil.audit.table.linkage import attack_linkage
 from neuroveil.audit.table.membership import attack_membership
+from neuroveil.audit.table.reconstruction import attack_reconstruction
+from neuroveil.audit.table.singling_out import attack_singling_out
 from neuroveil.types.audit import AttackResult
 
 Attack = Callable[[AuditFrame, Target, Effort, Progress | None], AttackResult]
@@ -45,5 +49,8 @@ def _needs_rows(frame: AuditFrame, target: Target) -> str:
 TABLE_ATTACKS: tuple[TableAttack, ...] = (
     TableAttack("membership", attack_membership, _none),
     TableAttack("linkage", attack_linkage, _needs_rows),
+    TableAttack("reconstruction", attack_reconstruction, _needs_rows),
+    TableAttack("attributes", attack_attributes, attributes.obstacle),
+    TableAttack("singling_out", attack_singling_out, singling_out.obstacle),
 )
 """Every attack on a table."""

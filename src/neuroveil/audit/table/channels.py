@@ -49,6 +49,11 @@ class Candidates(Protocol):
         """Number of rows."""
         ...
 
+    @property
+    def rows(self) -> FloatArray:
+        """The rows on the scaled axis (no unit), as the mechanism bounds them."""
+        ...
+
     def draw(self, which: IntArray, source: RandomSource) -> ReleasedRows:
         """Release chosen rows anew, with fresh randomness.
 
@@ -116,6 +121,11 @@ class Channel(Protocol):
     @property
     def cells_a_row(self) -> int:
         """What scoring one released row costs, in cells that are looked at."""
+        ...
+
+    @property
+    def noise_variance(self) -> float:
+        """Mean square of released minus bounded value in one coordinate (no unit)."""
         ...
 
     def against(self, rows: FloatArray) -> Candidates:

@@ -69,6 +69,12 @@ class CodewordChannel:
         outside = float(1 / design.likelihood_ratio) * inside
         return float(np.log(inside)), float(np.log(outside))
 
+    @property
+    def noise_variance(self) -> float:
+        """Mean square of decoded minus bounded value in one coordinate (no unit)."""
+        design, norm = self.mechanism.design, self.mechanism.spec.clip_norm
+        return design.mse_over_clip_norm_squared * norm**2 / self.dimension
+
     def against(self, rows: FloatArray) -> CodewordCandidates:
         """Make rows of known people ready for comparison.
 
@@ -135,6 +141,11 @@ class CodewordCandidates:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.rows_int.shape[0])
+
+    @property
+    def rows(self) -> FloatArray:
+        """The bounded rows on the scaled axis (no unit)."""
+        return self.channel.mechanism.to_scaled(self.rows_int)
 
     @cached_property
     def lifted(self) -> IntArray:

@@ -116,6 +116,22 @@ class Target:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Attribute:
+    """Something about patients that an attacker wants to guess. Private.
+
+    Parameters
+    ----------
+    name : str
+        Column that it was read from.
+    values : tuple of str
+        One a patient of the table; ``""`` where it is not known. Never printed.
+    """
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class AuditFrame:
     """Everything that attacks on a table may look at. Private.
 
@@ -131,6 +147,8 @@ class AuditFrame:
         The rows of the release itself, in their random order.
     order : ndarray of int64, shape (n_patients,), optional
         Which row of the table each released row is, where the hospital has kept that.
+    attribute : Attribute, optional
+        What is to be guessed from released rows.
     """
 
     table: FeatureTable
@@ -138,6 +156,7 @@ class AuditFrame:
     targets: tuple[Target, ...]
     released: ReleasedRows | None = None
     order: IntArray | None = field(default=None)
+    attribute: Attribute | None = None
 
     @property
     def n_patients(self) -> int:

@@ -36,6 +36,11 @@ class UnprotectedChannel:
         """What scoring one released row costs, in cells that are looked at."""
         return self.n_features
 
+    @property
+    def noise_variance(self) -> float:
+        """Nothing is added."""
+        return 0.0
+
     def against(self, rows: FloatArray) -> UnprotectedCandidates:
         """Make rows of known people ready for comparison.
 

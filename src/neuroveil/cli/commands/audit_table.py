@@ -30,6 +30,12 @@ _FOLDER = "audit-table"
 @click.option("--order", type=click.Path(path_type=Path), metavar="FILE",
               help="Roster keys, one a line, in the order of the released rows, where that was "
               "kept.")  # fmt: skip
+@click.option("--attribute", metavar="COLUMN",
+              help="Something about patients that an attacker may want to guess, such as sex.",
+              )  # fmt: skip
+@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE",
+              help="CSV or TSV with that column and a column patient.  [default: TABLE]",
+              )  # fmt: skip
 @click.option("--full", is_flag=True, help="Many more draws; goes on where it was interrupted.")
 @click.option("--only", multiple=True, metavar="ATTACK", help="This attack alone.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the fresh draws.")
@@ -52,7 +58,12 @@ def command(face: Face, release: Path, table: Path, **options: Any) -> int:
     unknown = [name for name in options["only"] if name not in known_attacks()]
     if unknown:
         raise click.UsageError(f"--only takes {', '.join(known_attacks())}.")
-    inputs = TableAuditInputs(release, table, options["reference"], options["order"])
+    if "attributes" in options["only"] and options["attribute"] is None:
+        raise click.UsageError("--only attributes needs --attribute COLUMN.")
+    if options["labels"] is not None and options["attribute"] is None:
+        raise click.UsageError("--labels needs --attribute COLUMN.")
+    names = ("reference", "order", "attribute", "labels")
+    inputs = TableAuditInputs(release, table, **{name: options[name] for name in names})
     if options["dry_run"]:
         return _dry_run(face, inputs, options["only"])
     folder = options["out"] or table.parent / _FOLDER
