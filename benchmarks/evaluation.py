@@ -34,11 +34,11 @@ from neuroveil.evaluate.downstream.models import MODELS, multilayer_perceptron
 from neuroveil.evaluate.downstream.units import Cohort
 from neuroveil.evaluate.downstream.ways import RowWay
 from neuroveil.pipeline.evaluation import (
-    EvaluationWishes,
     Prepared,
     plan_evaluation,
     run_evaluation,
 )
+from neuroveil.pipeline.evaluation_wishes import EvaluationWishes
 from neuroveil.privacy.mechanisms.contract import MechanismSpec
 from neuroveil.privacy.mechanisms.registry import make_mechanism
 from neuroveil.reference import default_reference

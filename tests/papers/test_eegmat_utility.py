@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from neuroveil.pipeline.evaluated import evaluate_study
-from neuroveil.pipeline.evaluation import EvaluationWishes
+from neuroveil.pipeline.evaluation_wishes import EvaluationWishes
 from neuroveil.study import load_study
 from neuroveil.types.downstream import Figure
 from neuroveil.types.sharing import SharingTable

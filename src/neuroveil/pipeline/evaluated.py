@@ -13,12 +13,12 @@ from neuroveil.evaluate.downstream.labels import PatientLabels
 from neuroveil.evaluate.signal_view import view_signal
 from neuroveil.pipeline.cache import private_folder
 from neuroveil.pipeline.evaluation import (
-    EvaluationWishes,
     patient_labels,
     plan_evaluation,
     prepare,
     run_evaluation,
 )
+from neuroveil.pipeline.evaluation_wishes import EvaluationWishes
 from neuroveil.pipeline.extract import Extraction, extract_study
 from neuroveil.pipeline.internal_files import write_atomically, write_json, write_text
 from neuroveil.pipeline.pool import Progress, no_progress

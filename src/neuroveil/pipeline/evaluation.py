@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroveil.errors import MachineError, StudyError, StudyMistake
-from neuroveil.evaluate.downstream.choice_of_ways import WAY_KEYS, Promise, list_ways
+from neuroveil.evaluate.downstream.choice_of_ways import Promise, list_ways
 from neuroveil.evaluate.downstream.comparison import compare, list_units
 from neuroveil.evaluate.downstream.keywords import (
     PAPER_NEUTRAL_TERMS,
@@ -22,11 +22,11 @@ from neuroveil.evaluate.downstream.labels import (
     labels_by_keyword,
     labels_by_value,
 )
-from neuroveil.evaluate.downstream.models import MODELS
 from neuroveil.evaluate.downstream.scores import check_labels, majority
 from neuroveil.evaluate.downstream.units import Cohort, Done, Unit, do_unit
 from neuroveil.evaluate.downstream.ways import Way
 from neuroveil.pipeline.cache import cache_key, private_folder
+from neuroveil.pipeline.evaluation_wishes import EvaluationWishes
 from neuroveil.pipeline.finished_units import read_done, write_done
 from neuroveil.pipeline.pool import Progress, no_progress, run_tasks
 from neuroveil.pipeline.promise import protect_settings, study_scaling
@@ -37,74 +37,6 @@ from neuroveil.study import Study
 from neuroveil.types.scaling import Scaling
 from neuroveil.types.sharing import LabelCounts, SharingTable
 from neuroveil.types.table import FeatureTable
-
-LARGE_N = 200
-"""From so many patients on, few rounds are done: each takes long, and patients say enough."""
-
-ROUNDS, ROUNDS_IN_LARGE_COHORTS = 10, 3
-SEED = 20260910
-
-
-@dataclass(frozen=True)
-class EvaluationWishes:
-    """What is to be compared. Public.
-
-    Parameters
-    ----------
-    models : tuple of str
-        Classifiers for shared rows.
-    ways : tuple of str
-        Ways of sharing.
-    n_rounds : int, optional
-        Rounds, at least 2; 10, or 3 from 200 patients on, if absent.
-    seed : int
-        Seed of noise, folds, permutations and starting weights.
-
-    Raises
-    ------
-    StudyError
-        If a name is unknown, nothing is wanted, or there are too few rounds.
-    """
-
-    models: tuple[str, ...] = tuple(MODELS)
-    ways: tuple[str, ...] = WAY_KEYS
-    n_rounds: int | None = None
-    seed: int = SEED
-
-    def __post_init__(self) -> None:
-        mistakes = []
-        for where, given, known in (
-            ("--model", self.models, tuple(MODELS)), ("--way", self.ways, WAY_KEYS),
-        ):  # fmt: skip
-            if not given or set(given) - set(known):
-                mistakes.append(StudyMistake(
-                    where, f"one or more of {', '.join(known)}", ", ".join(given) or "none",
-                    "Correct the names.",
-                ))  # fmt: skip
-        if (self.n_rounds is not None and self.n_rounds < 2) or self.seed < 0:
-            mistakes.append(StudyMistake(
-                "--rounds", "at least 2 rounds and a seed of at least 0", "others",
-                "A single round says nothing about what the next one does.",
-            ))  # fmt: skip
-        if mistakes:
-            raise StudyError(mistakes)
-
-    def rounds_for(self, n_patients: int) -> int:
-        """Give the number of rounds for a cohort.
-
-        Parameters
-        ----------
-        n_patients : int
-            Patients with a label.
-
-        Returns
-        -------
-        int
-            At least 2.
-        """
-        if self.n_rounds is not None:
-            return self.n_rounds
-        return ROUNDS if n_patients < LARGE_N else ROUNDS_IN_LARGE_COHORTS
 
 
 @dataclass(frozen=True, eq=False, repr=False)

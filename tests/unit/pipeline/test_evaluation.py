@@ -13,11 +13,11 @@ from neuroveil.errors import MachineError, RecordingError, StudyError
 from neuroveil.pipeline import evaluation
 from neuroveil.pipeline.evaluated import evaluate_study, preview_evaluation
 from neuroveil.pipeline.evaluation import (
-    EvaluationWishes,
     patient_labels,
     prepare,
     run_evaluation,
 )
+from neuroveil.pipeline.evaluation_wishes import EvaluationWishes
 from neuroveil.pipeline.finished_units import read_done
 from neuroveil.simulate import simulate_rows
 from neuroveil.study import Study, load_study

@@ -42,7 +42,7 @@ def command(
     Units of work are kept there, so an interrupted run goes on where it stopped.
     """
     from neuroveil.pipeline.evaluated import evaluate_study, preview_evaluation
-    from neuroveil.pipeline.evaluation import EvaluationWishes
+    from neuroveil.pipeline.evaluation_wishes import EvaluationWishes
 
     given = {name: options[name] for name in ("models", "ways") if options[name]}
     given |= {"seed": options["seed"]} if options["seed"] is not None else {}

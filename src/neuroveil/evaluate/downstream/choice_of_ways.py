@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neuroveil.evaluate.downstream.ways import (
-    CentralWay,
-    RowWay,
-    Way,
-    central_components,
-    label_epsilon,
-)
+from neuroveil.evaluate.downstream.central_way import CentralWay, central_components
+from neuroveil.evaluate.downstream.ways import RowWay, Way, label_epsilon
 from neuroveil.privacy.amplification.clones import clones_delta
 from neuroveil.privacy.choice import RowWishes, choose_rows
 from neuroveil.privacy.plan import row_mechanism

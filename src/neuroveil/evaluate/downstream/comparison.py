@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from neuroveil.evaluate.downstream.central_way import CentralWay
 from neuroveil.evaluate.downstream.models import MODELS
 from neuroveil.evaluate.downstream.performance import (
     Seen,
@@ -15,7 +16,7 @@ from neuroveil.evaluate.downstream.performance import (
 from neuroveil.evaluate.downstream.ranking import paired_difference
 from neuroveil.evaluate.downstream.scores import Labels
 from neuroveil.evaluate.downstream.units import OWN_MODEL, Done, Unit, models_of
-from neuroveil.evaluate.downstream.ways import CentralWay, Way
+from neuroveil.evaluate.downstream.ways import Way
 from neuroveil.types.downstream import Difference
 from neuroveil.types.sharing import Check, Control, PaperCheck, WayResult
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neuroveil.evaluate.downstream.central_way import CentralWay
 from neuroveil.evaluate.downstream.choice_of_ways import WAY_KEYS
 from neuroveil.evaluate.downstream.folds import derived_seed, stratified_folds
 from neuroveil.evaluate.downstream.models import MODELS
@@ -21,7 +22,7 @@ from neuroveil.evaluate.downstream.paper import (
     paper_protocol,
 )
 from neuroveil.evaluate.downstream.scores import Labels
-from neuroveil.evaluate.downstream.ways import CentralWay, RowWay, Way
+from neuroveil.evaluate.downstream.ways import RowWay, Way
 from neuroveil.types.downstream import ConfusionMatrix
 from neuroveil.types.recording import FloatArray
 from neuroveil.types.scaling import Scaling

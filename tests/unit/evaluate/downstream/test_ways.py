@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from neuroveil.evaluate.downstream.central_way import CentralWay
 from neuroveil.evaluate.downstream.choice_of_ways import (
     WAY_KEYS,
     Promise,
@@ -16,7 +17,7 @@ from neuroveil.evaluate.downstream.choice_of_ways import (
 from neuroveil.evaluate.downstream.comparison import compare, list_units
 from neuroveil.evaluate.downstream.scores import majority
 from neuroveil.evaluate.downstream.units import OWN_MODEL, do_unit
-from neuroveil.evaluate.downstream.ways import CentralWay, label_epsilon
+from neuroveil.evaluate.downstream.ways import label_epsilon
 from neuroveil.privacy import ProtectSettings
 from neuroveil.privacy.amplification.clones import clones_epsilon
 from neuroveil.types.sharing import LabelCounts, SharingTable
