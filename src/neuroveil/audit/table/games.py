@@ -15,7 +15,7 @@ from neuroveil.privacy.randomness import RandomSource
 from neuroveil.types.recording import FloatArray
 
 _BATCH_CELLS = 1 << 20
-_DRAWING = 10
+_DRAWING = 20
 """Drawing noise in a cell costs as much as comparing that many cells."""
 
 
