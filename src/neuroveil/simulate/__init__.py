@@ -8,6 +8,11 @@ rehearsals and for the tables of the mathematics.
 """
 
 from neuroveil.simulate.cohort import Progress, simulate_cohort
+from neuroveil.simulate.patient_list import (
+    cohort_patient_list,
+    simulate_patient_list,
+    written_elsewhere,
+)
 from neuroveil.simulate.people import plan_cohort
 from neuroveil.simulate.rows import simulate_rows, spectrum_basis, spectrum_rows
 from neuroveil.simulate.spec import CohortSpec
@@ -19,9 +24,12 @@ __all__ = [
     "PatientTruth",
     "Progress",
     "SessionTruth",
+    "cohort_patient_list",
     "plan_cohort",
     "simulate_cohort",
+    "simulate_patient_list",
     "simulate_rows",
     "spectrum_basis",
     "spectrum_rows",
+    "written_elsewhere",
 ]

@@ -47,12 +47,23 @@ def plan_cohort(spec: CohortSpec) -> CohortTruth:
         What :func:`~neuroveil.simulate.simulate_cohort` plants for this specification.
     """
     patients = tuple(_draw_patient(spec, number) for number in range(spec.n_patients))
+    if spec.n_in_two_hospitals:
+        patients = _seen_again(patients, spec.n_in_two_hospitals)
     sessions = tuple(
         _draw_session(spec, number, patient, session)
         for number, patient in enumerate(patients)
         for session in range(spec.n_sessions)
     )
     return CohortTruth(patients, sessions)
+
+
+def _seen_again(patients: tuple[PatientTruth, ...], n_again: int) -> tuple[PatientTruth, ...]:
+    """Make the last patients the first ones again, at their own hospital and key."""
+    again = (
+        replace(person, patient=row.patient, hospital=row.hospital)
+        for person, row in zip(patients[:n_again], patients[-n_again:], strict=True)
+    )
+    return (*patients[:-n_again], *again)
 
 
 def stream(spec: CohortSpec, *key: int) -> np.random.Generator:

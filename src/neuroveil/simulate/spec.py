@@ -39,6 +39,10 @@ class CohortSpec:
         Share of patients with the diagnosis ``epilepsy``, from 0 to 1.
     line_frequency : float
         Mains frequency in Hz, 50 or 60.
+    n_in_two_hospitals : int
+        How many of the patients are the first ones again, seen at the last hospital under
+        another key: the last rows of the roster. At most half of the patients, and none with
+        one hospital.
     seed : int
         Seed of the whole cohort, not negative. Allowed because nobody in it exists.
 
@@ -55,6 +59,7 @@ class CohortSpec:
     sampling_rates: tuple[int, ...] = (250, 256, 500)
     epilepsy_share: float = 0.5
     line_frequency: float = 50.0
+    n_in_two_hospitals: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -95,6 +100,12 @@ class CohortSpec:
                 and all(_is_whole(rate, LOWEST_SAMPLING_RATE_HZ, 5000) for rate in rates),
             ),
             ("epilepsy_share", "a share from 0 to 1", _is_between(self.epilepsy_share, 0.0, 1.0)),
+            (
+                "n_in_two_hospitals",
+                "a whole number from 0 to the patients of the last of several hospitals",
+                _is_whole(self.n_in_two_hospitals, 0, self.n_patients // self.n_hospitals)
+                and (self.n_in_two_hospitals == 0 or self.n_hospitals > 1),
+            ),
             ("line_frequency", "50 or 60 Hz", self.line_frequency in (50, 60)),
             ("seed", "a whole number that is not negative", _is_whole(self.seed, 0, 2**63)),
         ]

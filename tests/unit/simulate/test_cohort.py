@@ -256,9 +256,9 @@ def test_digest_follows_every_setting() -> None:
         replace(base, n_patients=23), replace(base, n_hospitals=3), replace(base, n_sessions=3),
         replace(base, seconds=61.0), replace(base, sampling_rates=(250,)),
         replace(base, epilepsy_share=0.4), replace(base, line_frequency=60.0),
-        replace(base, seed=1),
+        replace(base, n_in_two_hospitals=3), replace(base, seed=1),
     ]  # fmt: skip
-    assert len({spec.digest for spec in [base, *others]}) == 9
+    assert len({spec.digest for spec in [base, *others]}) == 10
 
 
 @pytest.mark.alone
