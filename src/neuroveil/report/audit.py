@@ -17,7 +17,7 @@ from typing import Any
 
 from neuroveil.errors import ChainError
 from neuroveil.report.rendering import render
-from neuroveil.report.text import number
+from neuroveil.report.text import number, percent
 from neuroveil.types.audit import AttackResult, AuditFigure, Verdict, overall_verdict
 
 OVERVIEW = "index.html"
@@ -146,7 +146,7 @@ def _figure_row(figure: AuditFigure) -> dict[str, str]:
         "label": figure.label,
         "value": f"{_number(figure.value)}{unit}",
         "interval": _interval(figure.low, figure.high),
-        "level": f"{100 * figure.level:g} %",
+        "level": "exact" if figure.level == 1 else percent(figure.level),
         "n": number(figure.n),
         "control": _control(figure),
         "smallest": _number(figure.smallest_detectable),

@@ -62,6 +62,15 @@ def test_a_page_shows_figure_interval_control_and_what_could_have_been_seen():
     assert "n_trials" in page
 
 
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [(0.95, "95 %"), (0.999, "99.9 %"), (1 - 1e-7, "more than 99.9 %"), (1.0, "exact")],
+)
+def test_confidence_never_rounds_to_certainty(level, words):
+    page = audit_pages(HEADING, (replace(RESULT, figures=(replace(FIGURE, level=level),)),))
+    assert f"<td>{words}</td>" in page["black_box.html"]
+
+
 def test_a_control_that_is_a_bound_is_written_once():
     bound = replace(FIGURE, control=0.0, control_low=0.0, control_high=math.inf)
     page = audit_pages(HEADING, (replace(RESULT, figures=(bound,)),))["black_box.html"]

@@ -45,15 +45,18 @@ def audit_randomness(
     facts = subject.facts
     streams = collect_streams(subject, n_cells, seed)
     family = None if facts.law is None else facts.law.family
+    independent = _null_of(streams)
     found = _Found(
         rows=repeated_rows(streams),
         values=None if family == "codewords" else repeated_values(streams),
+        null_rows=repeated_rows(independent),
+        null_values=repeated_values(independent),
         # Each of three looks has its share of the chance of a false alarm.
         correlation=strongest_correlation(
             streams, FALSE_ALARM / 3, independent_cells=family in {"gaussian", "laplace"}
         ),
         null=strongest_correlation(
-            _null_of(streams), FALSE_ALARM / 3, independent_cells=family != "codewords"
+            independent, FALSE_ALARM / 3, independent_cells=family != "codewords"
         ),
         is_discrete=family == "codewords",
     )
@@ -64,6 +67,8 @@ def audit_randomness(
 class _Found:
     rows: Repeats
     values: Repeats | None
+    null_rows: Repeats
+    null_values: Repeats
     correlation: Correlation
     null: Correlation
     is_discrete: bool
@@ -94,7 +99,9 @@ def _result(facts: SubjectFacts, streams: Streams, found: _Found, n_cells: int) 
     correlation, null = found.correlation, found.null
     width = correlation.threshold
     figures = [
-        _repeats_figure("repeated_rows", "Rows of noise that came twice (pairs)", found.rows),
+        _repeats_figure(
+            "repeated_rows", "Rows of noise that came twice (pairs)", found.rows, found.null_rows
+        ),
         AuditFigure(
             "largest_correlation", "Strongest correlation between noise and noise, at any lag",
             correlation.value, correlation.value - width, correlation.value + width,
@@ -105,7 +112,9 @@ def _result(facts: SubjectFacts, streams: Streams, found: _Found, n_cells: int) 
     ]  # fmt: skip
     if found.values is not None:
         label = "Values of noise that came twice (pairs)"
-        figures.insert(1, _repeats_figure("repeated_values", label, found.values))
+        figures.insert(
+            1, _repeats_figure("repeated_values", label, found.values, found.null_values)
+        )
     return AttackResult(
         attack=ATTACK,
         title="Randomness",
@@ -163,23 +172,24 @@ def _repeat_sentence(streams: Streams, found: _Found, repeats: Repeats) -> str:
     )
 
 
-def _repeats_figure(name: str, label: str, repeats: Repeats) -> AuditFigure:
+def _repeats_figure(name: str, label: str, repeats: Repeats, null: Repeats) -> AuditFigure:
     return AuditFigure(
         name, label, float(repeats.n_pairs), float(repeats.n_pairs), math.inf, 1 - FALSE_ALARM / 3,
-        repeats.n_compared, theory=repeats.expected,
+        repeats.n_compared, control=float(null.n_pairs), control_low=float(null.n_pairs),
+        control_high=math.inf, theory=repeats.expected,
     )  # fmt: skip
 
 
 def _curve(correlation: Correlation, null: Correlation) -> AuditCurve:
-    """Largest correlation by stretch of lags, with the band of independent noise."""
+    """Largest correlation by stretch of lags, beside that of independent noise."""
     n = min(_CURVE_POINTS, len(correlation.lags), len(null.lags))
     stretches = np.array_split(np.arange(len(correlation.lags)), n)
     peaks = [stretch[np.abs(correlation.values[stretch]).argmax()] for stretch in stretches]
     of_null = np.array_split(np.abs(null.values), n)
-    y = correlation.values[peaks]
+    y = np.abs(correlation.values[peaks])
     return AuditCurve(
         "correlation", "Strongest correlation by stretch of lags",
-        "lag (values)", "correlation",
+        "lag (values)", "size of the correlation",
         tuple(map(float, correlation.lags[peaks])), tuple(map(float, y)),
         control=tuple(float(stretch.max()) for stretch in of_null),
     )  # fmt: skip
