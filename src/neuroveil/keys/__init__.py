@@ -7,7 +7,12 @@ others. It says who vouches, not that anything is right: that is what verificati
 from __future__ import annotations
 
 from neuroveil.keys.files import create_key, is_encrypted, load_key
-from neuroveil.keys.passphrases import PASSPHRASE_FILE, PASSPHRASE_VARIABLE, find_passphrase
+from neuroveil.keys.passphrases import (
+    PASSPHRASE_FILE,
+    PASSPHRASE_VARIABLE,
+    find_passphrase,
+    find_secret,
+)
 from neuroveil.keys.site_key import SiteKey, sign
 
 __all__ = [
@@ -16,6 +21,7 @@ __all__ = [
     "SiteKey",
     "create_key",
     "find_passphrase",
+    "find_secret",
     "is_encrypted",
     "load_key",
     "sign",

@@ -3,9 +3,12 @@
 One secret, the linkage key, makes the same patient look the same at every hospital of a
 project. Three keys are separated from it by HKDF-SHA256 (RFC 5869), so that none of them says
 anything about the others: for MACs of patient numbers, for fields of records, and for
-permanent noise. A key service computes HMAC-SHA256 under them and may be a file, a server
+hardening. A key service computes HMAC-SHA256 under them and may be a file, a server
 inside the hospital or a hardware module: the last two never give the keys out. The key of one
 field is one HMAC too (a step of HKDF-Expand), so every service can derive it.
+
+A fourth key, for the permanent noise of ``blip``, is the hospital's own: it is drawn there and
+never leaves, and has nothing to do with the linkage key.
 """
 
 from __future__ import annotations
@@ -21,12 +24,13 @@ from typing import Literal
 
 from neuroveil.errors import LinkageError
 from neuroveil.linkage.bloom import KEY_BYTES, FieldKeys
+from neuroveil.linkage.hardening import HardeningKeys
 from neuroveil.linkage.schema import LinkageSchema
 
-Purpose = Literal["mac", "fields", "noise"]
+Purpose = Literal["mac", "fields", "hardening", "noise"]
 
-PURPOSES: tuple[Purpose, ...] = ("mac", "fields", "noise")
-"""What each separated key is for."""
+SEPARATED: tuple[Purpose, ...] = ("mac", "fields", "hardening")
+"""What the keys are for that all hospitals derive from the linkage key."""
 
 MAC_PREFIX = b"neuroveil-id:"
 """How every encoded patient number begins; nothing else is ever given a MAC as one."""
@@ -45,8 +49,8 @@ class KeyService(ABC):
 
         Parameters
         ----------
-        purpose : {"mac", "fields", "noise"}
-            Under which of the separated keys.
+        purpose : {"mac", "fields", "hardening", "noise"}
+            Under which key.
         messages : sequence of bytes
             What is authenticated.
 
@@ -68,7 +72,7 @@ class KeyService(ABC):
         It is computed with all separated keys, never looked up: a service that holds another
         key under the same label has another key id.
         """
-        parts = [self.hmac_sha256(purpose, [_KEY_ID_MESSAGE])[0] for purpose in PURPOSES]
+        parts = [self.hmac_sha256(purpose, [_KEY_ID_MESSAGE])[0] for purpose in SEPARATED]
         return hashlib.sha256(b"".join(parts)).hexdigest()[:_KEY_ID_DIGITS]
 
     def macs(self, encoded: Sequence[bytes]) -> list[bytes]:
@@ -111,20 +115,19 @@ class KeyService(ABC):
         keys = self.hmac_sha256("fields", messages) if names else []
         return FieldKeys(dict(zip(names, keys, strict=True)))
 
-    def noise_key(self, label: str) -> bytes:
-        """Derive a key from which permanent noise is drawn.
-
-        Parameters
-        ----------
-        label : str
-            What for, for example ``"blip"``.
+    def hardening_keys(self) -> HardeningKeys:
+        """Derive the keys of ``diffusion`` and ``blip``.
 
         Returns
         -------
-        bytes
-            32 bytes.
+        HardeningKeys
+            The first from the linkage key, the second from the hospital's own.
         """
-        return self.hmac_sha256("noise", [f"neuroveil-noise:1:{label}".encode() + b"\x01"])[0]
+        label = b"neuroveil-hardening:1:"
+        return HardeningKeys(
+            self.hmac_sha256("hardening", [label + b"diffusion\x01"])[0],
+            self.hmac_sha256("noise", [label + b"blip\x01"])[0],
+        )
 
     def require_key_id(self, key_id: str) -> None:
         """Refuse another key than the one that a project agreed on.
@@ -195,7 +198,7 @@ class LinkageKey:
         return {
             purpose: HKDF(SHA256(), KEY_BYTES, _SALT, f"neuroveil-linkage:1:{purpose}".encode())
             .derive(self.secret)
-            for purpose in PURPOSES
+            for purpose in SEPARATED
         }  # fmt: skip
 
     def __reduce__(self) -> str:
@@ -212,18 +215,20 @@ class LocalKeyService(KeyService):
     ----------
     key : LinkageKey
         The project's secret.
+    noise : bytes, optional
+        The hospital's own 32 random bytes, where ``blip`` is used.
     """
 
-    def __init__(self, key: LinkageKey) -> None:
-        self._keys = key.separated()
+    def __init__(self, key: LinkageKey, noise: bytes | None = None) -> None:
+        self._keys = key.separated() | ({} if noise is None else {"noise": noise})
 
     def hmac_sha256(self, purpose: Purpose, messages: Sequence[bytes]) -> list[bytes]:
         """Compute HMAC-SHA256 of messages in this process.
 
         Parameters
         ----------
-        purpose : {"mac", "fields", "noise"}
-            Under which of the separated keys.
+        purpose : {"mac", "fields", "hardening", "noise"}
+            Under which key.
         messages : sequence of bytes
             What is authenticated.
 
@@ -231,6 +236,16 @@ class LocalKeyService(KeyService):
         -------
         list of bytes
             32 bytes each, in the same order.
+
+        Raises
+        ------
+        LinkageError
+            If there is no such key.
         """
+        if purpose not in self._keys:
+            raise LinkageError(
+                "key for noise", "the hospital's own key", "none",
+                "Open the hospital's keystore: it holds one.",
+            )  # fmt: skip
         key = self._keys[purpose]
         return [hmac.digest(key, message, "sha256") for message in messages]

@@ -7,6 +7,7 @@ stays, so that ids made with it are recognised and refused.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ class Keystore:
     ----------
     current : LinkageKey
         What new ids are made with.
+    noise : bytes
+        32 random bytes of this hospital alone, for the permanent noise of ``blip``.
     previous : LinkageKey, optional
         What ids were made with before, while a rotation is under way.
     retired : tuple of str
@@ -42,18 +45,19 @@ class Keystore:
     """
 
     current: LinkageKey = field(repr=False)
+    noise: bytes = field(repr=False)
     previous: LinkageKey | None = field(default=None, repr=False)
     retired: tuple[str, ...] = ()
 
     @property
     def service(self) -> LocalKeyService:
         """Computes with the current key."""
-        return LocalKeyService(self.current)
+        return LocalKeyService(self.current, self.noise)
 
     @property
     def previous_service(self) -> LocalKeyService | None:
         """Computes with the previous key; None where no rotation is under way."""
-        return LocalKeyService(self.previous) if self.previous else None
+        return LocalKeyService(self.previous, self.noise) if self.previous else None
 
     @property
     def states(self) -> dict[str, str]:
@@ -137,7 +141,7 @@ def create_keystore(path: Path, passphrase: str, key: LinkageKey | None = None) 
     StudyError
         If the file exists or cannot be written, or the passphrase is empty.
     """
-    store = Keystore(key or LinkageKey.generate())
+    store = Keystore(key or LinkageKey.generate(), secrets.token_bytes(KEY_BYTES))
     _FILE.write_new(path, _sealed(store, passphrase))
     return store
 
@@ -219,17 +223,19 @@ def require_passphrase(passphrase: str | None) -> str:
 def _sealed(store: Keystore, passphrase: str) -> bytes:
     keys = [{"key_id": key_id, "state": state} for key_id, state in store.states.items()]
     kept = (store.current, store.previous)
-    secret = b"".join(key.secret for key in kept if key is not None)
+    secret = store.noise + b"".join(key.secret for key in kept if key is not None)
     return _FILE.seal({"keys": keys}, secret, passphrase)
 
 
 def _unpacked(document: dict[str, Any], secret: bytes) -> Keystore:
     """Give the keys of an opened file; what stands in the open is authentic by now."""
-    if len(secret) not in (KEY_BYTES, 2 * KEY_BYTES):
+    if len(secret) not in (2 * KEY_BYTES, 3 * KEY_BYTES):
         raise _FILE.damaged()
-    keys = [LinkageKey(secret[at : at + KEY_BYTES]) for at in range(0, len(secret), KEY_BYTES)]
+    starts = range(KEY_BYTES, len(secret), KEY_BYTES)
+    keys = [LinkageKey(secret[start : start + KEY_BYTES]) for start in starts]
     retired = tuple(each["key_id"] for each in document["keys"] if each["state"] == "retired")
-    store = Keystore(keys[0], keys[1] if len(keys) > 1 else None, retired)
+    previous = keys[1] if len(keys) > 1 else None
+    store = Keystore(keys[0], secret[:KEY_BYTES], previous, retired)
     if [each["key_id"] for each in document["keys"]] != list(store.states):
         raise _changed_rules()
     return store
