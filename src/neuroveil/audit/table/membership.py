@@ -58,14 +58,15 @@ def attack_membership(
     """
     kinds = _kinds(target, effort)
     played: dict[Kind, Played] = {}
-    for done, kind in enumerate(kinds):
-        played[kind] = play(frame, target, kind, effort)
-        if progress is not None:
-            progress(done + 1, len(kinds) + 1)
-    result = _judge(frame, target, played, effort)
-    if progress is not None:
-        progress(len(kinds) + 1, len(kinds) + 1)
-    return result
+    for number, kind in enumerate(kinds):
+        part = None if progress is None else _part_of(progress, number, len(kinds))
+        played[kind] = play(frame, target, kind, effort, part)
+    return _judge(frame, target, played, effort)
+
+
+def _part_of(progress: Progress, number: int, n_games: int) -> Progress:
+    """Tell the progress of one game as a part of all."""
+    return lambda done, total: progress(number * total + done, n_games * total)
 
 
 def _kinds(target: Target, effort: Effort) -> tuple[Kind, ...]:

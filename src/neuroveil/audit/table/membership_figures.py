@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroveil.audit.mechanism.estimators import LEVEL, smallest_detectable_epsilon
 from neuroveil.audit.mechanism.events import Certified, certify, choose_event
-from neuroveil.audit.table.effort import Effort
+from neuroveil.audit.table.effort import Effort, Progress
 from neuroveil.audit.table.frame import AuditFrame, Claim, Target
 from neuroveil.audit.table.games import Kind, make_game
 from neuroveil.audit.table.rates import (
@@ -30,6 +30,8 @@ FALSE_ALARMS = ((1e-2, "1e-2"), (1e-3, "1e-3"))
 SIDES = 3
 """Patient, substitute, and a second substitute for the control."""
 
+_PARTS = 10  # of each side, between which progress is told
+
 
 @dataclass(frozen=True, eq=False)
 class Played:
@@ -47,7 +49,13 @@ class Played:
     control: Game
 
 
-def play(frame: AuditFrame, target: Target, kind: Kind, effort: Effort) -> Played:
+def play(
+    frame: AuditFrame,
+    target: Target,
+    kind: Kind,
+    effort: Effort,
+    progress: Progress | None = None,
+) -> Played:
     """Play one kind of game with fresh draws.
 
     Parameters
@@ -60,6 +68,8 @@ def play(frame: AuditFrame, target: Target, kind: Kind, effort: Effort) -> Playe
         Who takes the patient's place, and whether it is known which row is whose.
     effort : Effort
         How long it may take.
+    progress : callable, optional
+        Called with (done, total).
 
     Returns
     -------
@@ -71,9 +81,16 @@ def play(frame: AuditFrame, target: Target, kind: Kind, effort: Effort) -> Playe
     source, choices = effort.source("membership"), effort.generator("membership")
     n_trials = effort.draws(effort.n_trials, SIDES * game.cells_a_trial)
     patients = choices.integers(0, n, size=(SIDES, n_trials))
-    inside = game.scores(patients[0], True, source, choices)
-    outside = game.scores(patients[1], False, source, choices)
-    again = game.scores(patients[2], False, source, choices)
+    parts = min(_PARTS, n_trials)
+    steps = [
+        (side, part) for side in range(SIDES) for part in np.array_split(patients[side], parts)
+    ]
+    scores = []
+    for done, (side, part) in enumerate(steps, start=1):
+        scores.append(game.scores(part, side == 0, source, choices))
+        if progress is not None:
+            progress(done, len(steps))
+    inside, outside, again = np.split(np.concatenate(scores), SIDES)
     return Played(
         Game(inside, outside, patients[0], patients[1], n),
         Game(again, outside, patients[2], patients[1], n),

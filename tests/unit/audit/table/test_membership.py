@@ -163,3 +163,15 @@ def test_every_rate_says_what_it_could_have_seen(
         if not figure.name.startswith("realised"):  # that one judges the threshold, not the release
             assert figure.control is not None
             assert figure.smallest_detectable is not None
+
+
+def test_progress_goes_on_evenly_to_the_end(
+    make_frame: MakeFrame, rows: FloatArray, effort: Effort
+) -> None:
+    told: list[tuple[int, int]] = []
+    frame = make_frame(rows, "gaussian", 2.0)
+    small = replace(effort, n_trials=30, n_bootstraps=5)
+    attack_membership(
+        frame, frame.targets[0], small, lambda done, total: told.append((done, total))
+    )
+    assert told == [(done, 90) for done in range(1, 91)]
