@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -25,6 +26,15 @@ def result(verdict: str) -> AttackResult:
 )
 def test_the_severest_verdict_counts(verdicts, expected):
     assert overall_verdict(tuple(result(each) for each in verdicts)) == expected
+
+
+def test_yardsticks_do_not_count_beside_the_release():
+    paper = replace(result("violated"), target="paper")
+    unprotected = replace(result("weak"), target="unprotected")
+    assert overall_verdict((result("no_attack_succeeded"), unprotected, paper)) == (
+        "no_attack_succeeded"
+    )
+    assert overall_verdict((unprotected, paper)) == "violated"  # nothing else was attacked
 
 
 def test_no_attack_is_no_verdict():
