@@ -17,7 +17,8 @@ import pytest
 
 from neuroveil.audit.bits import audit_bits
 from neuroveil.audit.subject import Subject, SubjectFacts
-from neuroveil.audit.subjects.function import FunctionSubject, load_function
+from neuroveil.audit.subjects.function import FunctionSubject
+from neuroveil.audit.subjects.loading import load_function
 from neuroveil.audit.subjects.process import CommandSubject
 from neuroveil.types.audit import AttackResult
 

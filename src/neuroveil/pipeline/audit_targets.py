@@ -11,7 +11,8 @@ from typing import Any, Literal
 from neuroveil.audit.mechanism.laws import AdditiveLaw
 from neuroveil.audit.replay import Replayable, ReplayedSubject
 from neuroveil.audit.subject import Subject, SubjectFacts
-from neuroveil.audit.subjects.function import FunctionSubject, load_function
+from neuroveil.audit.subjects.function import FunctionSubject
+from neuroveil.audit.subjects.loading import load_function
 from neuroveil.audit.subjects.ours import OurMechanism, at_dimension, our_mechanism
 from neuroveil.audit.subjects.process import TIME_LIMIT, CommandSubject, split_command
 from neuroveil.audit.subjects.whole_pipeline import WholePipeline

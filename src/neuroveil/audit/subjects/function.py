@@ -8,24 +8,17 @@ makes its noise repeatable and itself fit for replay.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from neuroveil.audit.subject import SubjectFacts
-from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.audit.subjects.answers import as_releases, mistake
+from neuroveil.audit.subjects.loading import ROLE
 from neuroveil.types.recording import FloatArray
-
-ROLE = "--callable"
-_FORM = "MODULE:FUNCTION or FILE.py:FUNCTION"
 
 
 @dataclass(frozen=True)
@@ -82,9 +75,9 @@ class FunctionSubject:
         try:
             answers = self._answers(rows, n_trials, seed)
         except Exception as error:  # somebody else's code can fail in any way
-            raise _mistake(
+            raise mistake(
                 "a function that gives a release of a table", f"{type(error).__name__} inside it",
-                "Call it with an array of this shape yourself, and correct it.",
+                "Call it with an array of this shape yourself, and correct it.", ROLE,
             ) from error  # fmt: skip
         return as_releases(answers, n_trials, ROLE)
 
@@ -111,104 +104,9 @@ class FunctionSubject:
                     and each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}]  # fmt: skip
         others = [name for name in required if name not in {"n_trials", "seed"}]
         if not parameters or others:
-            raise _mistake(
+            raise mistake(
                 "a function of rows, and of n_trials and seed where it likes",
                 f"{len(others)} other required parameters" if others else "no parameter",
-                "Wrap it in a function that fixes everything else.",
+                "Wrap it in a function that fixes everything else.", ROLE,
             )  # fmt: skip
         return frozenset(each.name for each in parameters) & {"n_trials", "seed"}
-
-
-def load_function(target: str) -> Callable[..., Any]:
-    """Import a function by name. This runs the code of its module.
-
-    Parameters
-    ----------
-    target : str
-        ``MODULE:FUNCTION``, where the module is installed or lies in the current folder, or
-        ``FILE.py:FUNCTION``.
-
-    Returns
-    -------
-    callable
-        The function.
-
-    Raises
-    ------
-    StudyError
-        If there is none.
-    """
-    place, _, name = target.rpartition(":")
-    if not place or not name:
-        raise _mistake(_FORM, "another form", "Name a function, for example examples.noise:add.")
-    try:
-        function = getattr(_module(place), name)
-    except AttributeError:
-        raise _mistake(
-            _FORM, "a module without this function", "Correct the name after the colon."
-        ) from None
-    except Exception as error:  # importing runs somebody else's code
-        raise _mistake(
-            _FORM, f"{type(error).__name__} on import",
-            "Check the name before the colon, and that the module imports by itself.",
-        ) from error  # fmt: skip
-    if not callable(function):
-        raise _mistake(_FORM, f"a {type(function).__name__}", "Name something that can be called.")
-    found: Callable[..., Any] = function
-    return found
-
-
-def as_releases(answers: Any, n_trials: int, role: str) -> FloatArray:
-    """Flatten somebody's answers to one row a trial.
-
-    Parameters
-    ----------
-    answers : array-like
-        One release a trial.
-    n_trials : int
-        How many there must be.
-    role : str
-        What an error calls the one who answered.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_trials, n_values)
-        One flattened release a trial.
-
-    Raises
-    ------
-    StudyError
-        If they are no numbers, of different sizes, or not one a trial.
-    """
-    try:
-        values = np.asarray(answers, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise _mistake(
-            "releases of numbers, all of one size", "something else",
-            "Give arrays of floats, of the same shape each time.", role,
-        ) from None  # fmt: skip
-    if values.ndim == 0 or values.shape[0] != n_trials or values.size == 0:
-        raise _mistake(
-            f"one release for each of {n_trials} trials", f"shape {values.shape}",
-            "The first axis of the answer counts trials.", role,
-        )  # fmt: skip
-    return values.reshape(n_trials, -1)
-
-
-def _module(place: str) -> ModuleType:
-    if place.endswith(".py"):
-        file = Path(place)
-        spec = importlib.util.spec_from_file_location(f"audited_{file.stem}", file)
-        if spec is None or spec.loader is None or not file.is_file():
-            raise FileNotFoundError
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-    folder = str(Path.cwd())
-    if folder not in sys.path:  # as `python -m` does
-        sys.path.insert(0, folder)
-    return importlib.import_module(place)
-
-
-def _mistake(expected: str, found: str, remedy: str, role: str = ROLE) -> StudyError:
-    return StudyError([StudyMistake(role, expected, found, remedy)])

@@ -7,8 +7,8 @@ import subprocess
 from dataclasses import dataclass
 
 from neuroveil.audit.subject import SubjectFacts
+from neuroveil.audit.subjects.answers import as_releases
 from neuroveil.audit.subjects.exchange import FORMATS
-from neuroveil.audit.subjects.function import as_releases
 from neuroveil.errors import MachineError, StudyError, StudyMistake
 from neuroveil.types.recording import FloatArray
 

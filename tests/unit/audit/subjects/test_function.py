@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from neuroveil.audit.subject import SubjectFacts
-from neuroveil.audit.subjects.function import FunctionSubject, load_function
+from neuroveil.audit.subjects.function import FunctionSubject
+from neuroveil.audit.subjects.loading import load_function
 from neuroveil.errors import StudyError
 
 FACTS = SubjectFacts("peer", 1.0, 0.0, 3, 2.0)
