@@ -6,23 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from neuroveil.audit.mechanism.laws import AdditiveLaw
 from neuroveil.audit.replay import Replayable, ReplayedSubject
-from neuroveil.audit.subject import Subject, SubjectFacts
+from neuroveil.audit.subject import Subject
 from neuroveil.audit.subjects.function import FunctionSubject
 from neuroveil.audit.subjects.loading import load_function
 from neuroveil.audit.subjects.ours import OurMechanism, at_dimension, our_mechanism
 from neuroveil.audit.subjects.process import TIME_LIMIT, CommandSubject, split_command
 from neuroveil.audit.subjects.whole_pipeline import WholePipeline
 from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.pipeline.audit_claim import Claim
 from neuroveil.pipeline.audit_inputs import read_public, read_rows
 from neuroveil.pipeline.promise import planning_scaling, protect_settings, study_scaling
 from neuroveil.pipeline.reports import read_release
 from neuroveil.pipeline.settings import find_roster
 from neuroveil.privacy import ProtectSettings
-from neuroveil.privacy.bounds import Norm
 from neuroveil.privacy.mechanisms.contract import MechanismSpec, RowMechanism
 from neuroveil.privacy.plan import row_mechanism
 from neuroveil.privacy.sampling import SystemRandomness
@@ -67,67 +67,6 @@ class AuditTarget:
     n_rows: int = _REPLAYED_ROWS
     key: dict[str, Any] = field(default_factory=dict)
     released: FloatArray | None = None
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim from the command line.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        For one patient under replace-one.
-    dimension : int
-        Columns of a row.
-    clip_norm : float
-        Largest norm of a row (no unit).
-    norm : {"l2", "l1"}
-        Norm that is clipped.
-    noise : {"gaussian", "laplace"}, optional
-        Law of the noise, where it is stated.
-    noise_scale : float, optional
-        Its standard deviation or Laplace scale b.
-    """
-
-    epsilon: float
-    delta: float = 0.0
-    dimension: int = 1
-    clip_norm: float = 1.0
-    norm: Norm = "l2"
-    noise: Literal["gaussian", "laplace"] | None = None
-    noise_scale: float | None = None
-
-    def facts(self, name: str) -> SubjectFacts:
-        """Give the claim as a subject states it.
-
-        Parameters
-        ----------
-        name : str
-            Name for a reader.
-
-        Returns
-        -------
-        SubjectFacts
-            With the law of the noise, where both its kind and its scale are stated.
-
-        Raises
-        ------
-        StudyError
-            If only one of them is stated.
-        ChainError
-            If a number is out of range.
-        """
-        if (self.noise is None) != (self.noise_scale is None):
-            raise StudyError([StudyMistake(
-                "--noise and --noise-scale", "both or none", "one of them",
-                "State the law and the scale of the noise together.",
-            )])  # fmt: skip
-        law = None
-        if self.noise is not None and self.noise_scale is not None:
-            law = AdditiveLaw(self.noise, self.noise_scale)
-        return SubjectFacts(
-            name, self.epsilon, self.delta, self.dimension, self.clip_norm, self.norm, law
-        )
 
 
 def target_from_study(study: Study) -> AuditTarget:

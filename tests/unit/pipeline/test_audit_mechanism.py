@@ -12,6 +12,7 @@ import pytest
 
 from neuroveil.errors import ChainError, StudyError
 from neuroveil.pipeline import audit_mechanism as whole
+from neuroveil.pipeline.audit_claim import Claim
 from neuroveil.pipeline.audit_files import (
     RESULTS,
     UNFINISHED,
@@ -21,7 +22,6 @@ from neuroveil.pipeline.audit_files import (
 )
 from neuroveil.pipeline.audit_mechanism import ATTACKS, AuditSizes, audit_mechanism, planned
 from neuroveil.pipeline.audit_targets import (
-    Claim,
     target_by_name,
     target_from_certificate,
     target_from_command,

@@ -116,7 +116,7 @@ def _written_target(target: Path) -> tuple[AuditTarget, Study | None]:
 
 
 def _claim(options: dict[str, Any]) -> Any:
-    from neuroveil.pipeline.audit_targets import Claim
+    from neuroveil.pipeline.audit_claim import Claim
 
     if options["epsilon"] is None:
         raise click.UsageError("State the claim: --epsilon is missing.")
