@@ -13,6 +13,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("report", "One HTML page about a release; internal or public."),
     "evaluate": ("evaluate", "What each way of sharing leaves for a classifier; internal."),
     "keys": ("keys", "Make and show the key that signs a site's certificates."),
+    "link": ("link", "Find the same patient in two hospitals, by encodings and keyed ids."),
     "ledger": ("ledger", "Set, show and check the privacy budget."),
     "reference": ("reference", "List the public scaling constants, or build your own."),
     "simulate": ("simulate", "Write a made-up cohort of real EDF+ files."),

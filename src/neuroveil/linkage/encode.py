@@ -104,18 +104,18 @@ def check_patient_list(
     LinkageError
         If the list is empty.
     """
-    if not patients.patients:
+    if not patients.patients and not patients.problems:
         raise LinkageError(
             "patient list", "at least one patient", "none", "Check that it is the right file."
         )
-    problems: list[LinkageError] = []
+    problems = list(patients.problems)
     fields: dict[str, list[str]] = {}
     if schema.field:
         try:
             fields = canonical_records(patients.fields, schema, patients.lines)
-            problems += _without_values(fields, patients.lines)
         except PatientListError as error:
             problems += error.problems
+        problems += _without_values(fields or patients.fields, patients.lines)
     numbers, n_duplicates = None, 0
     if schema.identifier is not None and patients.numbers is not None:
         numbers, found = _encoded_numbers(patients, schema, allowed)
@@ -201,7 +201,7 @@ def _without_values(fields: dict[str, list[str]], lines: tuple[int, ...]) -> lis
             "Fill in what is known; a patient without any value would look like all others.",
         )
         for values, line in zip(columns, lines, strict=True)
-        if not any(values)
+        if not any(value.strip() for value in values)
     ]
 
 

@@ -32,6 +32,9 @@ Purpose = Literal["mac", "fields", "hardening", "noise"]
 SEPARATED: tuple[Purpose, ...] = ("mac", "fields", "hardening")
 """What the keys are for that all hospitals derive from the linkage key."""
 
+PURPOSES: tuple[Purpose, ...] = (*SEPARATED, "noise")
+"""What all four keys are for."""
+
 MAC_PREFIX = b"neuroveil-id:"
 """How every encoded patient number begins; nothing else is ever given a MAC as one."""
 

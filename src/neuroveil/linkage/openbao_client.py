@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from neuroveil.errors import LinkageError
-from neuroveil.linkage.key_service import Purpose
+from neuroveil.linkage.key_service import PURPOSES, Purpose
 
 _SECONDS = 30.0
 _MOST_BYTES = 10_000_000
@@ -82,11 +82,10 @@ class OpenBaoAddress:
         str
             HCL, for ``bao policy write``.
         """
-        purposes: tuple[Purpose, ...] = ("mac", "fields", "hardening", "noise")
         return "\n".join(
             f'path "{self.mount}/hmac/{self.key_name(purpose)}/sha2-256" '
             '{ capabilities = ["update"] }'
-            for purpose in purposes
+            for purpose in PURPOSES
         )
 
 

@@ -11,9 +11,8 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from neuroveil.errors import LinkageError, PatientListError
+from neuroveil.errors import LinkageError
 from neuroveil.linkage.schema import LinkageSchema
 
 _DELIMITERS = (",", ";", "\t")
@@ -34,12 +33,16 @@ class PatientList:
         Patient numbers; None where the schema has no ``[identifier]``.
     fields : dict of str to list of str
         Values by field name.
+    problems : tuple of LinkageError
+        Lines that cannot be used as they are: rows cut short or too long, patient keys that
+        are empty or stand twice. Checking refuses them, together with what it finds.
     """
 
     patients: tuple[str, ...]
     lines: tuple[int, ...]
     numbers: tuple[str, ...] | None
     fields: dict[str, list[str]]
+    problems: tuple[LinkageError, ...] = ()
 
     def __repr__(self) -> str:
         return f"PatientList({len(self.patients)} rows)"
@@ -69,9 +72,6 @@ def read_patient_list(
     ------
     LinkageError
         If the file cannot be read, or a column is missing or stands twice.
-    PatientListError
-        If rows are cut short or too long, or patient keys are empty or stand twice: all of
-        them, by line.
     """
     text = _read_text(path)
     rows = _rows(text)
@@ -92,12 +92,10 @@ def read_patient_list(
     columns = {name: [row[place] for _, row in kept] for name, place in places.items()}
     patients = tuple(key.strip() for key in columns[patient_column])
     problems += _key_problems(patients, lines)
-    if problems:
-        raise PatientListError(problems)
     identifier = schema.identifier
     numbers = tuple(columns[identifier.column]) if identifier else None
     fields = {field.name: columns[field.column or field.name] for field in schema.field}
-    return PatientList(patients, lines, numbers, fields)
+    return PatientList(patients, lines, numbers, fields, tuple(problems))
 
 
 def _wanted_columns(schema: LinkageSchema, patient_column: str) -> set[str]:
@@ -167,7 +165,7 @@ def _refused(expected: str, found: str, remedy: str) -> LinkageError:
     return LinkageError(_ROLE, expected, found, remedy)
 
 
-def filled_counts(fields: dict[str, list[str]]) -> dict[str, Any]:
+def filled_counts(fields: dict[str, list[str]]) -> dict[str, int]:
     """Count the values that are there.
 
     Parameters

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from neuroveil.errors import StudyError, StudyMistake
 from neuroveil.keys import find_passphrase, find_secret
-from neuroveil.linkage.key_service import KeyService, LinkageKey, LocalKeyService
+from neuroveil.linkage.key_service import PURPOSES, KeyService, LinkageKey, LocalKeyService
 from neuroveil.linkage.keystore import load_keystore
-from neuroveil.linkage.openbao import OpenBaoKeyService, deposit_in_openbao
+from neuroveil.linkage.openbao import OpenBaoKeyService, deposit_in_openbao, fetch_wrapped
 from neuroveil.linkage.openbao_client import AppRole, OpenBaoAddress, OpenBaoClient
 from neuroveil.linkage.pkcs11 import Pkcs11KeyService, Token, deposit_in_token
 from neuroveil.study.section import Section, Text
@@ -194,13 +195,76 @@ def deposit(path: Path, key: LinkageKey) -> None:
         deposit_in_token(_token(settings.pkcs11), key)
 
 
+def described(path: Path) -> dict[str, Any]:
+    """Say which keys a service needs, and what the role that computes with them may do.
+
+    Parameters
+    ----------
+    path : Path
+        A file of settings.
+
+    Returns
+    -------
+    dict
+        ``service``; ``keys``, their names; ``policy``, empty for a hardware module.
+
+    Raises
+    ------
+    StudyError
+        If the file is wrong.
+    """
+    settings = _load(path)
+    if settings.openbao is not None:
+        address = _address(settings.openbao, path.parent)
+        keys = [address.key_name(purpose) for purpose in PURPOSES]
+        return {"service": "openbao", "keys": keys, "policy": address.policy()}
+    assert settings.pkcs11 is not None
+    keys = [f"{settings.pkcs11.name}-{purpose}" for purpose in PURPOSES]
+    return {"service": "pkcs11", "keys": keys, "policy": ""}
+
+
+def fetched(path: Path, place: str) -> object:
+    """Read this hospital's wrapped key from a central server.
+
+    Parameters
+    ----------
+    path : Path
+        A file of settings with ``[openbao]``.
+    place : str
+        Below ``/v1/``.
+
+    Returns
+    -------
+    object
+        For :func:`~neuroveil.linkage.wrapping.unwrap`.
+
+    Raises
+    ------
+    LinkageError
+        If the server refuses, or nothing is there.
+    StudyError
+        If the settings name no server, or a secret is missing.
+    """
+    section = _load(path).openbao
+    if section is None:
+        raise StudyError([StudyMistake(
+            "openbao", "a server to fetch from", "none", "Add the section [openbao]."
+        )])  # fmt: skip
+    client = OpenBaoClient(_address(section, path.parent))
+    try:
+        client.log_in(_role(section))
+        return fetch_wrapped(client, place)
+    finally:
+        client.close()
+
+
 def _load(path: Path) -> ServiceSettings:
     document = read_toml(path, "settings of the key service", "See docs/linkage.md for one.")
     return validated(ServiceSettings, document)
 
 
 def _openbao(section: OpenBaoSection, folder: Path, stack: ExitStack) -> OpenedService:
-    role = AppRole(section.role_id, _secret(SECRET_ID_VARIABLE), section.approle_mount)
+    role = _role(section)
 
     def service(name: str) -> KeyService:
         client = OpenBaoClient(replace(_address(section, folder), name=name))
@@ -220,6 +284,10 @@ def _pkcs11(section: Pkcs11Section, stack: ExitStack) -> OpenedService:
 
     previous = service(section.previous_name) if section.previous_name else None
     return OpenedService(service(section.name), previous)
+
+
+def _role(section: OpenBaoSection) -> AppRole:
+    return AppRole(section.role_id, _secret(SECRET_ID_VARIABLE), section.approle_mount)
 
 
 def _address(section: OpenBaoSection, folder: Path) -> OpenBaoAddress:
