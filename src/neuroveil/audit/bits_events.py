@@ -235,7 +235,7 @@ class Found:
         hits, others, n = event.counts()
         return float(
             epsilon_bounds(
-                np.array([float(hits)]), np.array([float(others)]), n, delta, self.level
+                np.array([float(hits)]), np.array([float(others)]), n, delta, level
             )[0]
         )
 
