@@ -75,8 +75,9 @@ class Prior:
         """Give the posterior mean of rows given codewords.
 
         A codeword tells one thing alone: whether the row points far enough in its direction.
-        The row's length in that direction is Gaussian before; after, each side of the
-        threshold is weighed by its chance.
+        Bounded rows are about equally long, so that before they are spread over an ellipsoid,
+        in as many dimensions as carry their variance; after, each side of the threshold is
+        weighed by its chance.
 
         Parameters
         ----------
@@ -92,19 +93,36 @@ class Prior:
         ndarray of float64, shape (n, n_features)
             Scaled rows (no unit).
         """
-        from scipy.special import ndtr
-
         along = codewords @ self.axes
         rest = codewords - along @ self.axes.T
         variance = np.square(along) @ self.variances + self.floor * np.square(rest).sum(axis=1)
         std = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
         z = (threshold - codewords @ self.mean_bounded) / std
-        odds = np.exp(log_chances[0] - log_chances[1])
-        density = np.exp(-0.5 * np.square(z)) / np.sqrt(2 * np.pi)
-        shift = (odds - 1) * density / (ndtr(z) + odds * ndtr(-z))
+        odds = float(np.exp(log_chances[0] - log_chances[1]))
+        shift = _shift(z, odds, self.effective_dimension)
         towards = along @ self.cross + self.floor * (rest @ self.link)
         rows: FloatArray = self.mean_row + (shift / std)[:, None] * towards
         return rows
+
+    @property
+    def effective_dimension(self) -> float:
+        """Dimensions that carry the variance: its square over the sum of squares; at least 2."""
+        n_rest = self.axes.shape[0] - self.variances.size
+        total = self.variances.sum() + n_rest * self.floor
+        squares = np.square(self.variances).sum() + n_rest * self.floor**2
+        return max(2.0, float(total**2 / squares))
+
+
+def _shift(z: FloatArray, odds: float, dimension: float) -> FloatArray:
+    """Mean of a coordinate of unit variance on a sphere, beyond z being likelier by the odds."""
+    from scipy.special import betainc, betaln
+
+    half = (dimension - 1) / 2
+    place = np.clip(z / np.sqrt(dimension), -1.0, 1.0)
+    beyond = betainc(half, half, (1 - place) / 2)
+    first_moment = (1 - np.square(place)) ** half / (2 * half) / np.exp(betaln(0.5, half))
+    mean: FloatArray = (odds - 1) * first_moment / (1 + (odds - 1) * beyond)
+    return mean * float(np.sqrt(dimension))
 
 
 def fit_prior(rows: FloatArray, bounded: FloatArray, back: FloatArray) -> Prior:

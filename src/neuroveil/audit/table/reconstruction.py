@@ -7,7 +7,9 @@ counts as reconstructed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -29,6 +31,10 @@ _LINKS_A_ROW = 5  # a mean square needs fewer draws than a rate of matches
 _VARIES = 1e-9
 _MOST_POINTS = 50
 _YARDSTICK = Yardstick(0.0, 0.5)
+_LABELS = {
+    "r_squared": "Share of a column's variance that is rebuilt (R², mean over columns)",
+    "r_squared_codeword": "The same by the likelihood of the codeword",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,22 +100,24 @@ def attack_reconstruction(
     -------
     AttackResult
         Internal. ``r_squared`` is the mean over columns, so that columns of another scaling
-        count alike.
+        count alike; ``r_squared_codeword`` that of an attacker who weighs codewords by their
+        likelihood instead of filtering decoded rows.
     """
-    rebuilt = rebuild_rows(target, effort, progress)
+    found = rebuild_rows(target, effort, progress)
     n = frame.n_patients
     generator = effort.generator("reconstruction, bootstrap")
     tables = generator.multinomial(n, np.full(n, 1 / n), size=effort.n_bootstraps)
     weights = tables.astype(np.float64)
-    figure = _figure(rebuilt, weights)
+    figures = tuple(_figure(name, rebuilt, weights) for name, rebuilt in found.items())
+    rebuilt = found["r_squared"]
     return AttackResult(
         attack="reconstruction",
         title="Reconstruction",
         question="How much of a patient's row can be rebuilt from the released one?",
         target=target.name,
-        verdict=judge(n, (figure,), _YARDSTICK),
-        sentence=_sentence(target, figure),
-        figures=(figure,),
+        verdict=judge(n, figures, _YARDSTICK),
+        sentence=_sentence(target, figures),
+        figures=figures,
         curves=_curves(rebuilt, weights),
         limits=_limits(frame, target),
         settings={
@@ -124,7 +132,19 @@ def attack_reconstruction(
     )
 
 
-def rebuild_rows(target: Target, effort: Effort, progress: Progress | None = None) -> Rebuilt:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Method:
+    """A way to rebuild rows: what is seen of a release, and what is known of others."""
+
+    bounded: FloatArray
+    back: FloatArray
+    view: Callable[[ReleasedRows], FloatArray]
+    guess: Callable[[Prior, FloatArray], FloatArray]
+
+
+def rebuild_rows(
+    target: Target, effort: Effort, progress: Progress | None = None
+) -> dict[str, Rebuilt]:
     """Release rows anew and rebuild each from what other patients have taught.
 
     Parameters
@@ -138,70 +158,83 @@ def rebuild_rows(target: Target, effort: Effort, progress: Progress | None = Non
 
     Returns
     -------
-    Rebuilt
-        Errors by patient and column.
+    dict of str to Rebuilt
+        Errors by name of the figure: ``r_squared``, and ``r_squared_codeword`` where
+        codewords are released.
     """
     rows, (n, _) = target.rows, target.rows.shape
     source, choices = effort.source("reconstruction"), effort.generator("reconstruction")
     fold = choices.permutation(np.arange(n) % min(n, _MOST_FOLDS))
-    priors = [_prior(target, fold != number) for number in range(int(fold.max()) + 1)]
+    methods = _methods(target)
+    priors = {
+        name: [
+            fit_prior(rows[fold != number], method.bounded[fold != number], method.back)
+            for number in range(int(fold.max()) + 1)
+        ]
+        for name, method in methods.items()
+    }
     cost = n * max(target.row_channel.cells_a_row, _MOST_FOLDS * target.channel.dimension)
     n_draws = effort.draws(-(-effort.n_links // (_LINKS_A_ROW * n)), cost)
     a_block = block_size(n * rows.shape[1])
-    errors, wrong = np.zeros_like(rows), np.zeros_like(rows)
+    sums = {name: (np.zeros_like(rows), np.zeros_like(rows)) for name in methods}
     for start in range(0, n_draws, a_block):
         which = np.tile(np.arange(n), min(a_block, n_draws - start))
         released = target.candidates.draw(which, source)
-        step = int(choices.integers(1, n))
-        for owner, sums in ((which, errors), ((which + step) % n, wrong)):
-            _add_errors(target, priors, fold, (released, owner), sums)
+        owners = which, (which + int(choices.integers(1, n))) % n  # the second is another one
+        for name, method in methods.items():
+            seen = method.view(released)
+            for owner, into in zip(owners, sums[name], strict=True):
+                _add_errors(rows, [partial(method.guess, prior) for prior in priors[name]],
+                            fold[owner], (seen, owner), into)  # fmt: skip
         if progress is not None:
             progress(min(start + a_block, n_draws), n_draws)
-    means = np.array([priors[number].mean_row for number in fold])
+    means = np.array([priors["r_squared"][number].mean_row for number in fold])
     varies = np.ptp(rows, axis=0) > _VARIES
     before = np.square(rows - means)[:, varies]
-    return Rebuilt(errors[:, varies] / n_draws, wrong[:, varies] / n_draws, before, n_draws)
+    return {
+        name: Rebuilt(right[:, varies] / n_draws, wrong[:, varies] / n_draws, before, n_draws)
+        for name, (right, wrong) in sums.items()
+    }
 
 
-def _prior(target: Target, others: np.ndarray) -> Prior:
+def _methods(target: Target) -> dict[str, _Method]:
     channel, candidates = target.row_channel, target.candidates
     basis = getattr(channel, "basis", None)
     back = np.eye(channel.dimension) if basis is None else basis.T
-    bounded = candidates.rows
-    if isinstance(candidates, CodewordCandidates):  # a codeword has the lifted coordinate too
-        bounded = candidates.channel.mechanism.to_scaled(candidates.lifted)
-        back = np.vstack([back, np.zeros(back.shape[1])])
-    return fit_prior(target.rows[others], bounded[others], back)
+    noise = channel.noise_variance
+    methods = {
+        "r_squared": _Method(
+            candidates.rows,
+            back,
+            channel.values,
+            lambda prior, seen: prior.given_noisy(seen, noise),
+        )
+    }
+    if isinstance(candidates, CodewordCandidates):
+        mechanism, chances = candidates.channel.mechanism, candidates.channel.log_chances
+        threshold = closeness_threshold(candidates.channel)
+        methods["r_squared_codeword"] = _Method(
+            mechanism.to_scaled(candidates.lifted),
+            np.vstack([back, np.zeros(back.shape[1])]),  # a codeword has the lifted coordinate too
+            lambda released: decode(messages_of(released), mechanism.design),
+            lambda prior, seen: prior.given_codeword(seen, threshold, chances),
+        )
+    return methods
 
 
 def _add_errors(
-    target: Target,
-    priors: list[Prior],
+    rows: FloatArray,
+    guesses: list[Callable[[FloatArray], FloatArray]],
     fold: IntArray,
-    released: tuple[ReleasedRows, IntArray],
+    released: tuple[FloatArray, IntArray],
     sums: FloatArray,
 ) -> None:
     """Rebuild every released row as if it were that of a given patient; add squared errors."""
-    seen, owner = _view(target, released[0]), released[1]
-    for number, prior in enumerate(priors):
-        chosen = fold[owner] == number
-        guesses = _guess(target, prior, seen[chosen])
-        np.add.at(sums, owner[chosen], np.square(guesses - target.rows[owner[chosen]]))
-
-
-def _view(target: Target, released: ReleasedRows) -> FloatArray:
-    """What the attacker computes with: noisy values, or whole codewords."""
-    channel = target.row_channel
-    if isinstance(channel, CodewordChannel):
-        return decode(messages_of(released), channel.mechanism.design)
-    return channel.values(released)
-
-
-def _guess(target: Target, prior: Prior, seen: FloatArray) -> FloatArray:
-    channel = target.row_channel
-    if isinstance(channel, CodewordChannel):
-        return prior.given_codeword(seen, closeness_threshold(channel), channel.log_chances)
-    return prior.given_noisy(seen, channel.noise_variance)
+    seen, owner = released
+    for number, guess in enumerate(guesses):
+        chosen = fold == number
+        mine = owner[chosen]
+        np.add.at(sums, mine, np.square(guess(seen[chosen]) - rows[mine]))
 
 
 def closeness_threshold(channel: CodewordChannel) -> float:
@@ -227,7 +260,7 @@ def closeness_threshold(channel: CodewordChannel) -> float:
     return float(2 * beta.isf(share, half, half) - 1) * channel.mechanism.spec.clip_norm
 
 
-def _figure(rebuilt: Rebuilt, weights: FloatArray) -> AuditFigure:
+def _figure(name: str, rebuilt: Rebuilt, weights: FloatArray) -> AuditFigure:
     once = np.ones((1, weights.shape[1]))
     errors, wrong = rebuilt.errors, rebuilt.wrong
     value, control = (_mean(rebuilt.explained(each, once))[0] for each in (errors, wrong))
@@ -236,8 +269,7 @@ def _figure(rebuilt: Rebuilt, weights: FloatArray) -> AuditFigure:
     control_low, control_high = interval(null[np.isfinite(null)])
     spread = float(null[np.isfinite(null)].std()) if np.isfinite(null).any() else float("inf")
     return AuditFigure(
-        name="r_squared",
-        label="Share of a column's variance that is rebuilt (R², mean over columns)",
+        name=name, label=_LABELS[name],
         value=float(value), low=low, high=high, level=LEVEL, n=weights.shape[1],
         control=float(control), control_low=control_low, control_high=control_high,
         smallest_detectable=max(MARGIN, POWER_FACTOR * spread),
@@ -282,11 +314,11 @@ def _limits(frame: AuditFrame, target: Target) -> tuple[str, ...]:
     )
 
 
-def _sentence(target: Target, figure: AuditFigure) -> str:
-    if not np.isfinite(figure.value):
+def _sentence(target: Target, figures: tuple[AuditFigure, ...]) -> str:
+    best = max(figure.value for figure in figures)
+    if not np.isfinite(best):
         return "All patients have the same row, so that there is nothing to rebuild."
-    share = f"{100 * max(figure.value, 0.0):.0f} %"
     return (
-        f"From {target.label}, somebody who knows other patients' rows rebuilds {share} of what a "
-        "row has beyond their average."
+        f"From {target.label}, somebody who knows other patients' rows rebuilds "
+        f"{100 * max(best, 0.0):.0f} % of what a row has beyond their average."
     )
