@@ -206,16 +206,30 @@ class OpenBaoClient:
         if self._token:
             headers["X-Vault-Token"] = self._token
         try:
-            self._connection.request(method, f"/v1/{path}", data, headers)
-            response = self._connection.getresponse()
-            status, text = response.status, response.read(_MOST_BYTES)
+            status, text = self._exchange(method, path, data, headers)
         except ssl.SSLError:
-            self._connection.close()
             raise refused("a certificate of the stated authority", "another one") from None
         except (OSError, http.client.HTTPException) as error:
-            self._connection.close()
             raise refused("an answer", type(error).__name__) from None
         return _read_answer(status, text)
+
+    def _exchange(
+        self, method: str, path: str, data: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
+        """Send one request; once more where the server has closed an idle connection."""
+        for is_last in (False, True):
+            try:
+                self._connection.request(method, f"/v1/{path}", data, headers)
+                response = self._connection.getresponse()
+                return response.status, response.read(_MOST_BYTES)
+            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                self._connection.close()
+                if is_last:
+                    raise
+            except (OSError, http.client.HTTPException):
+                self._connection.close()
+                raise
+        raise AssertionError("the second try answers or raises")
 
 
 class NotThere(LinkageError):

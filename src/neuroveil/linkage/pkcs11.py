@@ -199,7 +199,11 @@ def _open(token: Token, *, writes: bool) -> Any:
     pkcs11 = _library()
     try:
         opened = pkcs11.lib(str(token.module)).get_token(token_label=token.label)
-        return opened.open(rw=writes, user_pin=token.pin)
+        try:
+            return opened.open(rw=writes, user_pin=token.pin)
+        except pkcs11.exceptions.UserAlreadyLoggedIn:
+            # A login holds for the whole process, and another session of it gave the PIN.
+            return opened.open(rw=writes)
     except (pkcs11.exceptions.PinIncorrect, pkcs11.exceptions.PinLocked):
         raise _refused("the token's PIN", "another one", "Three wrong ones may lock it.") from None
     except (pkcs11.exceptions.PKCS11Error, RuntimeError, OSError) as error:
