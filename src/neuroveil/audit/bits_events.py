@@ -234,9 +234,7 @@ class Found:
         """
         hits, others, n = event.counts()
         return float(
-            epsilon_bounds(
-                np.array([float(hits)]), np.array([float(others)]), n, delta, level
-            )[0]
+            epsilon_bounds(np.array([float(hits)]), np.array([float(others)]), n, delta, level)[0]
         )
 
 

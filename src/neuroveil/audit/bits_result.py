@@ -35,9 +35,8 @@ def bits_result(facts: SubjectFacts, found: Found) -> AttackResult:
     cap = epsilon_cap(n_counted, facts.delta, found.level)
     hits, others, n = event.counts()
     sure = verdict_level(found.level)
-    verdict = _verdict(
-        facts, found.bound(event, facts.delta, sure), epsilon_cap(n_counted, facts.delta, sure)
-    )
+    sure_cap = epsilon_cap(n_counted, facts.delta, sure)
+    verdict = _verdict(facts, found.bound(event, facts.delta, sure), sure_cap)
     rows = ("zeros", "the other row") if event.of_first else ("the other row", "zeros")
     figures = (
         AuditFigure(
@@ -57,7 +56,7 @@ def bits_result(facts: SubjectFacts, found: Found) -> AttackResult:
         question="Do the last bits of released numbers tell which row was released?",
         target=facts.name,
         verdict=verdict,
-        sentence=_sentence(facts, event, verdict, (bound, cap)),
+        sentence=_sentence(facts, event, verdict, (bound, sure_cap)),
         figures=figures,
         curves=(_curve(found),),
         limits=_limits(facts, cap),
@@ -85,8 +84,8 @@ def _sentence(
         )
     if verdict == "not_testable":
         return (
-            f"So many trials can certify an epsilon of at most {cap:.2f}, which is no more than "
-            f"the claimed {facts.epsilon:g}: a leak through last bits would not be seen."
+            f"So many trials can call a claim violated up to epsilon {cap:.2f}, which is no more "
+            f"than the claimed {facts.epsilon:g}: a leak through last bits would not be seen."
         )
     if bound > facts.epsilon:
         return (

@@ -131,10 +131,45 @@ def test_raw_data_without_noise_are_found():
     )
 
 
+def test_a_verdict_takes_more_than_a_figure():
+    """A bound at 95 % that lies just above the claim is no verdict, which takes 99.9 %."""
+    bound = audit_bits(subject(numpy_laplace, delta=0.0), 5000, seed=6)
+    claimed = bound.figure("epsilon_lower_bound").value - 0.01
+    again = audit_bits(subject(numpy_laplace, claimed, 0.0), 5000, seed=6)
+    assert again.figure("epsilon_lower_bound").value > claimed
+    assert again.verdict == "no_attack_succeeded"
+    assert "more than the claimed" in again.sentence
+
+
 def test_too_few_trials_for_a_claim_are_not_testable():
     result = audit_bits(subject(numpy_gaussian, epsilon=20.0), 2000)
     assert result.verdict == "not_testable"
     assert "would not be seen" in result.sentence
+
+
+def fine_bits_with_chance(high, low):
+    """Releases whose lowest bit is fine with one chance where the row is zero, and another else."""
+
+    def release(rows, n_trials, seed=None):
+        share = np.where(rows.any(), low, high)
+        fine = np.random.default_rng(seed).random((n_trials, *rows.shape)) < share
+        return np.where(fine, 1 + 2.0**-50, 1.0)
+
+    return release
+
+
+def test_a_verdict_takes_more_confidence_than_a_figure():
+    """A tight mechanism: fine bits are e times as frequent on one side, as epsilon 1 allows.
+
+    Of the seeds from 0 to 599 these five give a bound above the claim at the confidence of
+    figures. At that of verdicts none does.
+    """
+    audited = subject(fine_bits_with_chance(0.5, 0.5 / math.e), delta=0.0)
+    for seed in (100, 258, 396, 565, 570):
+        result = audit_bits(audited, 2000, seed=seed)
+        assert result.figure("epsilon_lower_bound").value > 1.0
+        assert result.verdict == "no_attack_succeeded"
+        assert "run it again" in result.sentence
 
 
 def test_the_curve_shows_where_the_rows_part():
