@@ -20,6 +20,42 @@ LEDGER_VARIABLE = "NEUROVEIL_LEDGER"
 """Where a site says once which ledger BIDS-App style calls are charged to."""
 
 
+class ExistingPath(click.Path):
+    """A path at which something lies; without it, a mistake on the command line.
+
+    What is judged (a release, a certificate) ends with 4 where it is broken. A mistyped path
+    must not look like that. The message does not repeat the path, which may hold a name.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Turn the text of an argument into a path.
+
+        Parameters
+        ----------
+        value : object
+            What was typed.
+        param, ctx : click objects
+            For the message.
+
+        Returns
+        -------
+        Path
+            The path.
+
+        Raises
+        ------
+        click.BadParameter
+            If nothing lies there.
+        """
+        path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
+        if not path.exists():
+            self.fail("there is no such file or folder; check the path.", param, ctx)
+        return path
+
+
 def study_arguments(function: Command) -> Command:
     """Give a command STUDY, and the BIDS-App form BIDS_DIR OUT_DIR group.
 

@@ -31,7 +31,7 @@ def failing(monkeypatch):
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_each_refusal_has_its_exit_code(failing, capsys, code, flags):
     failing(ERRORS[code])
-    assert app.run(["verify", "x", *flags]) == code
+    assert app.run(["verify", ".", *flags]) == code
     said = capsys.readouterr()
     assert str(ERRORS[code]) in said.err
     if flags:
@@ -40,7 +40,7 @@ def test_each_refusal_has_its_exit_code(failing, capsys, code, flags):
 
 def test_a_bug_tells_its_place_and_never_its_values(failing, capsys):
     failing(ValueError("patient Canary has 42"))
-    assert app.run(["verify", "x", "-v"]) == 1
+    assert app.run(["verify", ".", "-v"]) == 1
     said = capsys.readouterr()
     assert "Canary" not in said.out + said.err
     assert "ValueError at" in said.err
@@ -48,7 +48,7 @@ def test_a_bug_tells_its_place_and_never_its_values(failing, capsys):
 
 def test_interruption_says_how_to_go_on(failing, capsys):
     failing(KeyboardInterrupt())
-    assert app.run(["verify", "x"]) == 130
+    assert app.run(["verify", "."]) == 130
     assert "go on" in capsys.readouterr().err
 
 
@@ -64,3 +64,14 @@ def test_every_command_module_has_a_command_and_help():
         assert command is not None
         assert command.help
         assert text.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["verify"], ["report"], ["audit", "--table", "t.csv"], ["audit", "table"]]
+)
+def test_a_mistyped_path_is_no_broken_claim(tmp_path, capsys, arguments):
+    name = "release of Canary"
+    assert app.run([*arguments, str(tmp_path / name)]) == 2
+    said = capsys.readouterr()
+    assert "no such file or folder" in said.err
+    assert "Canary" not in said.out + said.err

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neuroveil.cli.arguments import ExistingPath
 from neuroveil.cli.face import Face, common_options
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _FOLDER = "audit-table"
 
 
 @click.command()
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=ExistingPath())
 @click.option("--table", type=click.Path(path_type=Path), required=True,
               help="The private feature table that the release was made from.")  # fmt: skip
 @click.option("--reference", type=click.Path(path_type=Path), metavar="OTHER_SESSION",

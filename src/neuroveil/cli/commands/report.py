@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from neuroveil.cli.arguments import workers_option
+from neuroveil.cli.arguments import ExistingPath, workers_option
 from neuroveil.cli.face import Face, common_options
 
 
 @click.command()
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=ExistingPath())
 @click.option("--study", type=click.Path(path_type=Path),
               help="Also measure what is left, for the internal report.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Where the page goes.")

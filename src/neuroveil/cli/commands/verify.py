@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from neuroveil.cli.arguments import ExistingPath
 from neuroveil.cli.face import Face, common_options
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _MARKS = {"holds": "holds  ", "broken": "BROKEN ", "unchecked": "unclear"}
 
 
 @click.command()
-@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("target", type=ExistingPath())
 @click.option(
     "--public-key",
     type=click.Path(path_type=Path),
