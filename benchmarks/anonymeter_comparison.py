@@ -123,8 +123,8 @@ def strangers() -> tuple[dict[str, FloatArray], dict[str, Any]]:
         float((row_predicates(others[:half], 0.0).matches(side).sum(axis=0) == 1).mean())
         for side in (rows[:half], rows[half:])
     ]
-    return halves(rows, labels, others[:half], other_labels), {"singling_out": {"rate_rows": round(rates[0], 3),
-                                     "control": round(rates[1], 3)}}  # fmt: skip
+    found = {"rate_rows": round(rates[0], 3), "control": round(rates[1], 3)}
+    return halves(rows, labels, others[:half], other_labels), {"singling_out": found}
 
 
 def halves(

@@ -301,6 +301,24 @@ class TestCommand:
         )
         assert "Not testable" in capsys.readouterr().out
 
+    def test_an_attribute_is_guessed_and_its_values_stay_unsaid(
+        self, make: Callable[..., Made], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        release, table = make(GAUSSIAN)
+        labels = table.with_name("labels.csv")
+        lines = [f"secret-{row},{'very private'[: 4 + row % 2]}" for row in range(6)]
+        labels.write_text("\n".join(["patient,sex", *lines]))
+        call = ["audit", str(release), "--table", str(table), "--only", "attributes"]
+        assert run([*call, "--attribute", "sex", "--labels", str(labels), "--json"]) in {0, 5}
+        spoken = capsys.readouterr()
+        document = json.loads(spoken.out)
+        assert [each["attack"] for each in document["results"]] == ["attributes"] * 3
+        assert document["results"][0]["settings"]["attribute"] == "sex"
+        assert "very" not in spoken.out + spoken.err
+        assert run(call) == 2
+        assert "--attribute" in capsys.readouterr().err
+        assert run([*call[:-2], "--labels", str(labels)]) == 2
+
     def test_dry_run_and_mistakes(
         self, make: Callable[..., Made], capsys: pytest.CaptureFixture[str]
     ) -> None:
