@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from neuroveil.privacy import LabelPolicy, ProtectSettings, private_statistics_s
 from neuroveil.privacy.central.dp_scaling import ScalingBudget, predict_scaling
 from neuroveil.privacy.central.wiring import choose_central
 from neuroveil.privacy.choice import RowChoice, RowWishes, choose_rows
-from neuroveil.privacy.settings import MEAN_COVARIANCE, Postprocessing, TrustModel
+from neuroveil.privacy.settings import MEAN_COVARIANCE, Dedup, Postprocessing, TrustModel
 from neuroveil.reference import Reference, default_reference, load_reference
 from neuroveil.study import Study
 from neuroveil.study.promise import largest_delta
@@ -81,7 +82,17 @@ def protect_settings(study: Study, n_patients: int) -> ProtectSettings:
         choice=sentence,
         delta_justification=privacy.delta_justification,
         scaling_budget=budget,
+        dedup=_dedup(study),
     )
+
+
+def _dedup(study: Study) -> Dedup:
+    """Say how people with several keys on the roster were found, and what became of them."""
+    linkage = study.linkage
+    if linkage is None:
+        return "roster_key"
+    apart = "_undecided_apart" if linkage.undecided == "separate" else ""
+    return cast("Dedup", f"linked_{linkage.policy}{apart}")
 
 
 def scaling_budget(study: Study, n_patients: int) -> ScalingBudget | None:

@@ -10,6 +10,7 @@ from importlib import metadata
 from platform import python_version
 
 from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.pipeline.linked_roster import link_roster
 from neuroveil.recordings import (
     ReadOptions,
     roster_from_bids,
@@ -29,7 +30,7 @@ _PACKAGES = ("neuroveil", "numpy", "scipy", "opendp", "dp-accounting", "mne", "p
 
 
 def find_roster(study: Study) -> Roster:
-    """Fix the study's patients, before any signal is read.
+    """Fix the study's patients, each person once, before any signal is read.
 
     Parameters
     ----------
@@ -45,7 +46,13 @@ def find_roster(study: Study) -> Roster:
     ------
     RecordingError
         If patients and files do not fit together.
+    LinkageError
+        If the outcome of linkage does not fit the roster.
     """
+    return link_roster(study, _roster_of_files(study))
+
+
+def _roster_of_files(study: Study) -> Roster:
     source = study.input
     folder = study.path(source.folder)
     participants = study.path(source.participants) if source.participants else None

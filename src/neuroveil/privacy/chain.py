@@ -24,7 +24,7 @@ from neuroveil.privacy.plan import RowPlan
 from neuroveil.privacy.postprocessing import basis_rows
 from neuroveil.privacy.randomness import SamplerFacts
 from neuroveil.privacy.scaling import LOG10_FLOOR
-from neuroveil.privacy.settings import columns_digest
+from neuroveil.privacy.settings import Dedup, columns_digest
 from neuroveil.privacy.verdict import Promised, blocking_reasons, verdict
 from neuroveil.privacy.versions import measured_versions
 from neuroveil.types.certificate import LINKS, Certificate, Fact, canonical_json, digest
@@ -76,7 +76,7 @@ def _stated(inputs: ChainInputs) -> dict[str, Mapping[str, Fact]]:
     """Links that do not come from the mechanism."""
     versions = measured_versions(inputs.settings.software_versions)
     return {
-        "unit": _unit(),
+        "unit": _unit(inputs.settings.dedup),
         "adjacency": _adjacency(inputs.n_patients),
         "domain": _domain(inputs),
         "preprocessing": _preprocessing(inputs),
@@ -122,14 +122,14 @@ def _dimension(inputs: ChainInputs) -> Fact:
     return derived(m, "rows are not projected", "domain.dimension", "domain.dimension")
 
 
-def _unit() -> Link:
+def _unit(dedup: Dedup) -> Link:
     return {
         "entity": setting("patient"),
         "rows_per_unit_max": derived(
             1, "a feature table refuses a second row of a patient",
             "all recordings of a patient are pooled into one row", "unit.entity", "unit.dedup",
         ),
-        "dedup": setting("roster_key", "roster of the study"),
+        "dedup": setting(dedup, "roster of the study"),
     }  # fmt: skip
 
 

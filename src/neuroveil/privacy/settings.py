@@ -24,6 +24,13 @@ from neuroveil.types.charge import ChargeRequest
 
 TrustModel = Literal["local", "shuffled", "central"]
 
+Dedup = Literal[
+    "roster_key",
+    "linked_pool", "linked_keep_longest", "linked_keep_newest", "linked_hospital_order",
+    "linked_pool_undecided_apart", "linked_keep_longest_undecided_apart",
+    "linked_keep_newest_undecided_apart", "linked_hospital_order_undecided_apart",
+]  # fmt: skip
+
 SET_BY_STUDY = "set by the study"
 MEAN_COVARIANCE = "mean_covariance"
 
@@ -114,6 +121,9 @@ class ProtectSettings:
     scaling_budget : ScalingBudget, optional
         What scaling constants from the cohort may spend, on top of rows and labels; none for
         constants that are not drawn.
+    dedup : str
+        How people who stand on the roster twice were found, and what became of their rows; see
+        ``docs/certificate.md``.
     """
 
     mechanism: str
@@ -133,6 +143,7 @@ class ProtectSettings:
     choice: str = SET_BY_STUDY
     delta_justification: str | None = None
     scaling_budget: ScalingBudget | None = None
+    dedup: Dedup = "roster_key"
 
     def spec(self, dimension: int) -> MechanismSpec:
         """Give the specification of the row mechanism.

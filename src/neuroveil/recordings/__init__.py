@@ -13,16 +13,19 @@ from neuroveil.recordings.roster import (
     roster_from_manifest,
     roster_from_pattern,
 )
+from neuroveil.recordings.roster_tables import ListedRow, read_patient_list
 from neuroveil.recordings.summary import RecordingSummary, bipolar_channels, inspect_recording
 
 __all__ = [
     "SUPPORTED_SUFFIXES",
+    "ListedRow",
     "ReadOptions",
     "RecordingSummary",
     "bipolar_channels",
     "inspect_recording",
     "opened_recording",
     "parts_of",
+    "read_patient_list",
     "roster_from_bids",
     "roster_from_manifest",
     "roster_from_pattern",

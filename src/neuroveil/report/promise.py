@@ -186,11 +186,34 @@ def trust(facts: Facts) -> tuple[str, ...]:
         sentences.append(f"The trust model is: {facts.get('model.trust')}.")
     if facts.get("model.who_is_trusted") is not None:
         sentences.append(f"Who is trusted, in the certificate's words: {_trusted(facts)}")
-    if facts.get("unit.dedup") == "roster_key":
-        sentences.append(
-            "The roster is trusted to list each person once: two keys are taken to be two people."
-        )
+    sentences += _people(str(facts.get("unit.dedup")))
     return tuple(sentences)
+
+
+_POLICIES = {
+    "pool": "their recordings are pooled into one row",
+    "keep_longest": "only the longest of their rows is kept",
+    "keep_newest": "only the newest of their rows is kept",
+    "hospital_order": "only the row of the hospital that comes first in a fixed order is kept",
+}
+
+
+def _people(dedup: str) -> list[str]:
+    """Say how it is known that each person stands in the table once."""
+    if dedup == "roster_key":
+        return [
+            "The roster is trusted to list each person once: two keys are taken to be two people."
+        ]
+    policy, apart, _ = dedup.removeprefix("linked_").partition("_undecided_apart")
+    if policy not in _POLICIES:
+        return []
+    sentence = (
+        "People who stood on the roster under several keys were looked for by linkage: "
+        f"{_POLICIES[policy]}. The number of rows is the number of people after that."
+    )
+    if apart:
+        sentence += " Pairs that nobody could decide are taken to be different people."
+    return [sentence]
 
 
 def _trusted(facts: Facts) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field, Strict
 
 from neuroveil.errors import StudyMistake
 from neuroveil.study.evaluation import EvaluationSettings
+from neuroveil.study.linkage import LinkageSettings
 from neuroveil.study.promise import (
     LabelSettings,
     PostprocessingSettings,
@@ -87,6 +88,7 @@ class Study(Section):
     postprocessing: PostprocessingSettings = PostprocessingSettings()
     labels: Annotated[tuple[LabelSettings, ...], Strict(False)] = ()
     evaluation: EvaluationSettings = EvaluationSettings()
+    linkage: LinkageSettings | None = None
     provenance: ProvenanceSettings | None = None
     output: OutputSettings = OutputSettings()
     root: Path = Field(default=Path(), exclude=True)

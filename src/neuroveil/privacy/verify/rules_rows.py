@@ -24,13 +24,19 @@ _CLIPPING = (
     "sensitivity.norm",
 )  # fmt: skip
 
+_LINKED = (
+    "linked_pool", "linked_keep_longest", "linked_keep_newest", "linked_hospital_order",
+)  # fmt: skip
+DEDUP = ("roster_key", *_LINKED, *(f"{policy}_undecided_apart" for policy in _LINKED))
+"""How people with several keys on the roster were found, and what became of their rows."""
+
 PEOPLE: tuple[Rule, ...] = (
     assumed("unit.entity", shapes.one_of("patient")),
     proven(
         "unit.rows_per_unit_max", shapes.one_of(1),
         "all recordings of a patient are pooled into one row", "unit.entity", "unit.dedup",
     ),
-    assumed("unit.dedup", shapes.one_of("roster_key")),
+    assumed("unit.dedup", shapes.one_of(*DEDUP)),
     assumed("adjacency.relation", shapes.one_of("replace_one")),
     proven(
         "adjacency.factor", shapes.one_of(2),
