@@ -306,7 +306,7 @@ class TestCommand:
     ) -> None:
         release, table = make(GAUSSIAN)
         labels = table.with_name("labels.csv")
-        lines = [f"secret-{row},{'very private'[: 4 + row % 2]}" for row in range(6)]
+        lines = [f"secret-{row},unsaid {row % 2}" for row in range(6)]
         labels.write_text("\n".join(["patient,sex", *lines]))
         call = ["audit", str(release), "--table", str(table), "--only", "attributes"]
         assert run([*call, "--attribute", "sex", "--labels", str(labels), "--json"]) in {0, 5}
@@ -314,7 +314,7 @@ class TestCommand:
         document = json.loads(spoken.out)
         assert [each["attack"] for each in document["results"]] == ["attributes"] * 3
         assert document["results"][0]["settings"]["attribute"] == "sex"
-        assert "very" not in spoken.out + spoken.err
+        assert "unsaid" not in spoken.out + spoken.err
         assert run(call) == 2
         assert "--attribute" in capsys.readouterr().err
         assert run([*call[:-2], "--labels", str(labels)]) == 2
