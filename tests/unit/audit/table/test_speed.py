@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from neuroveil.audit.table.attacks import TABLE_ATTACKS
 from neuroveil.audit.table.effort import QUICK
-from neuroveil.audit.table.frame import AuditFrame
+from neuroveil.audit.table.frame import Attribute, AuditFrame
 
 
 @pytest.mark.long
@@ -26,9 +27,10 @@ def test_quick_mode_takes_less_than_a_minute(
     are less than a minute even where nothing runs side by side.
     """
     rows = np.random.default_rng(0).normal(size=(200, 363))
+    sex = Attribute("sex", ("m", "f") * 100)
     seconds: dict[str, dict[str, float]] = {}
     for name, epsilon in (("gaussian", 1.0), ("privunit", 10.0)):
-        frame, spent = make_frame(rows, name, epsilon), {}
+        frame, spent = replace(make_frame(rows, name, epsilon), attribute=sex), {}
         for attack in TABLE_ATTACKS:
             for target in frame.targets:
                 if not attack.obstacle(frame, target):
