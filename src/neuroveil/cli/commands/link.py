@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from neuroveil.cli.commands import link_encode, link_keys, link_services
+from neuroveil.cli.commands import link_encode, link_keys, link_match, link_services
 
 
 @click.group()
@@ -31,5 +31,8 @@ for each in (
     link_services.deposit,
     link_services.fetch,
     link_encode.encode,
+    link_match.match,
+    link_match.resolve,
+    link_match.learn,
 ):
     command.add_command(each)

@@ -1,0 +1,211 @@
+"""Any number of encoded lists, put together: who is one person, and what nobody has decided.
+
+The linkage unit does this. It sees encodings, GlobalIDs and row numbers, and nothing else.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neuroveil.linkage.blocking import blocked_pairs, plan_blocking
+from neuroveil.linkage.dice import NO_PAIRS, Rows, ScoredPairs, joined
+from neuroveil.linkage.encoded_list import EncodedList, require_alike
+from neuroveil.linkage.matching import REASONS, match_lists
+from neuroveil.linkage.people import People, find_duplicates, join_people
+from neuroveil.linkage.schema import LinkageSchema
+
+ALL_PAIRS_UP_TO = 400_000_000
+"""Pairs of two lists that are all compared; longer lists are blocked."""
+
+Place = tuple[int, int]
+"""Numbers of two lists, from 0; the same twice for pairs inside one list."""
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedLists:
+    """Pairs that were found. Inside the trusted environment only.
+
+    Parameters
+    ----------
+    matches : dict of (int, int) to ScoredPairs
+        Pairs of the same person, by the numbers of the two lists.
+    review : dict of (int, int) to ScoredPairs
+        Pairs that a person should decide.
+    reasons : dict of (int, int) to sequence of str
+        Why, pair by pair.
+    n_exact : int
+        How many matches rest on equal GlobalIDs.
+    """
+
+    matches: dict[Place, ScoredPairs]
+    review: dict[Place, ScoredPairs]
+    reasons: dict[Place, list[str]]
+    n_exact: int
+
+    def counts(self) -> dict[str, int]:
+        """Count what was found.
+
+        Returns
+        -------
+        dict of str to int
+            Matches, those by GlobalID, and pairs to review.
+        """
+        return {
+            "matches": sum(map(len, self.matches.values())),
+            "exact": self.n_exact,
+            "review": sum(map(len, self.review.values())),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedLists:
+    """Who is one person. Inside the trusted environment only.
+
+    Parameters
+    ----------
+    people : People
+        Number of the person by list and row.
+    undecided : tuple of ndarray of int64, shape (n_records,) each
+        Number of the group of people who may be one person, from 1; 0 where all is decided.
+    """
+
+    people: People
+    undecided: tuple[Rows, ...]
+
+    def counts(self) -> dict[str, int]:
+        """Count what was found.
+
+        Returns
+        -------
+        dict of str to int
+            Records (n before), people (n after), people who stand twice in a list although
+            each should stand once, groups that are undecided, and the most rows that one
+            person could then have.
+        """
+        return {
+            "records": self.people.n_records,
+            "people": self.people.n_people,
+            "conflicts": self.people.n_conflicts,
+            "undecided": max((int(rows.max(initial=0)) for rows in self.undecided), default=0),
+            "rows_per_person_max": self.people.rows_per_person_max,
+        }
+
+
+def match_all(
+    lists: Sequence[EncodedList], schema: LinkageSchema, progress: Progress | None = None
+) -> MatchedLists:
+    """Match encoded lists, every one with every other.
+
+    Parameters
+    ----------
+    lists : sequence of EncodedList
+        One a hospital; a single list is searched for people who stand there twice.
+    schema : LinkageSchema
+        What all of them were made with; its thresholds decide.
+    progress : callable, optional
+        Called with (pairs of lists done, pairs of lists, what).
+
+    Returns
+    -------
+    MatchedLists
+        Row numbers and scores, never an identity.
+
+    Raises
+    ------
+    LinkageError
+        If the lists cannot be compared.
+    """
+    for other in lists:
+        require_alike(lists[0], other, schema)
+    found = MatchedLists({}, {}, {}, 0)
+    n_exact = 0
+    places = places_of(len(lists))
+    for done, place in enumerate(places, 1):
+        pairs, review, reasons, exact = _pair(lists, place, schema)
+        found.matches[place], found.review[place], found.reasons[place] = pairs, review, reasons
+        n_exact += exact
+        if progress is not None:
+            progress(done, len(places), "pairs of lists")
+    return replace(found, n_exact=n_exact)
+
+
+def resolve_people(
+    n_records: Sequence[int],
+    matches: Mapping[Place, ScoredPairs],
+    undecided: Mapping[Place, ScoredPairs],
+) -> ResolvedLists:
+    """Say who is one person.
+
+    Parameters
+    ----------
+    n_records : sequence of int
+        Length of each list.
+    matches : mapping of (int, int) to ScoredPairs
+        Pairs of the same person, those that a person decided among them.
+    undecided : mapping of (int, int) to ScoredPairs
+        Pairs that nobody has decided.
+
+    Returns
+    -------
+    ResolvedLists
+        Numbers of people and of undecided groups.
+
+    Raises
+    ------
+    LinkageError
+        If a pair names a row that does not exist.
+    """
+    matches = {place: matches.get(place, NO_PAIRS) for place in places_of(len(n_records))}
+    people = join_people(n_records, matches, undecided)
+    either = {
+        place: joined([pairs, undecided.get(place, NO_PAIRS)]) for place, pairs in matches.items()
+    }
+    together = join_people(n_records, either)
+    persons, groups = np.concatenate(people.of_record), np.concatenate(together.of_record)
+    pairs = np.unique(np.stack([groups, persons]), axis=1)
+    is_open = np.bincount(pairs[0], minlength=together.n_people) > 1
+    numbers = np.where(is_open, np.cumsum(is_open), 0).astype(np.int64)
+    return ResolvedLists(people, tuple(numbers[rows] for rows in together.of_record))
+
+
+def places_of(n_lists: int) -> list[Place]:
+    """List the pairs of lists that are compared.
+
+    Parameters
+    ----------
+    n_lists : int
+        Number of lists.
+
+    Returns
+    -------
+    list of (int, int)
+        Every list with every other; a single one with itself.
+    """
+    return list(itertools.combinations(range(n_lists), 2)) if n_lists > 1 else [(0, 0)]
+
+
+def _pair(
+    lists: Sequence[EncodedList], place: Place, schema: LinkageSchema
+) -> tuple[ScoredPairs, ScoredPairs, list[str], int]:
+    left, right = lists[place[0]], lists[place[1]]
+    rules = schema.matching
+    if place[0] == place[1]:
+        found = find_duplicates(rules, left.bits, left.global_ids)
+        exact = int((found.same.scores == 1.0).sum()) if left.global_ids is not None else 0
+        reasons: list[str] = ["grey_zone"] * len(found.review)
+        return found.same, found.review, reasons, exact
+    candidates = None
+    if left.bits is not None and right.bits is not None and (
+        left.n_records * right.n_records > ALL_PAIRS_UP_TO
+    ):  # fmt: skip
+        plan = plan_blocking(left.bits, right.bits, rules.review_from)
+        candidates = blocked_pairs(left.bits, right.bits, plan)
+    matching = match_lists(left.site_list(), right.site_list(), rules, candidates)
+    names: list[str] = [REASONS[int(each)] for each in matching.review_reasons]
+    return matching.matches, matching.review, names, matching.n_exact
