@@ -222,7 +222,8 @@ def _duplicates(numbers: tuple[bytes, ...], lines: tuple[int, ...]) -> list[Link
 def _hardened(checked: CheckedList, schema: LinkageSchema, service: KeyService) -> BitArray:
     bits = encode_canonical(checked.fields, schema, service.field_keys(schema))
     needs_keys = {"diffusion", "blip"} & set(schema.encoding.hardening)
-    return harden(bits, schema, service.hardening_keys() if needs_keys else None)
+    keys = service.hardening_keys() if needs_keys else None
+    return harden(bits, schema, keys, checked.patients)
 
 
 def _in_order(

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,7 +101,12 @@ def blip_epsilon_per_bit(flip: float) -> float:
     return math.log((1.0 - flip) / flip)
 
 
-def harden(bits: BitArray, schema: LinkageSchema, keys: HardeningKeys | None = None) -> BitArray:
+def harden(
+    bits: BitArray,
+    schema: LinkageSchema,
+    keys: HardeningKeys | None = None,
+    records: Sequence[str] | None = None,
+) -> BitArray:
     """Apply the schema's steps in their order.
 
     Parameters
@@ -111,6 +117,9 @@ def harden(bits: BitArray, schema: LinkageSchema, keys: HardeningKeys | None = N
         Public settings.
     keys : HardeningKeys, optional
         Needed for ``diffusion`` and ``blip``.
+    records : sequence of str, optional
+        Local key of each record. With it ``blip`` gives two people with the same encoding
+        noise of their own, so that their encodings no longer repeat; without it they share it.
 
     Returns
     -------
@@ -135,16 +144,26 @@ def harden(bits: BitArray, schema: LinkageSchema, keys: HardeningKeys | None = N
             "hardening keys", "keys for diffusion and blip", "none",
             "Derive them from the linkage key.",
         )  # fmt: skip
+    if records is not None and len(records) != len(bits):
+        raise LinkageError(
+            "local keys", f"one for each of {len(bits)} records", f"{len(records)}",
+            "Give the keys of these very records.",
+        )  # fmt: skip
     hardened = np.empty((len(bits), hardened_length(schema) // 8), dtype=np.uint8)
     for start in range(0, len(bits), _ROWS):
         block = np.unpackbits(bits[start : start + _ROWS], axis=1)
+        names = None if records is None else records[start : start + _ROWS]
         for step in encoding.hardening:
-            block = _apply(step, block, encoding.blip_flip, keys)
+            if step == "blip":
+                assert keys is not None
+                block ^= _permanent_noise(block, encoding.blip_flip, keys.noise, names)
+            else:
+                block = _apply(step, block, keys)
         hardened[start : start + _ROWS] = np.packbits(block, axis=1)
     return hardened
 
 
-def _apply(step: Hardening, bits: Unpacked, flip: float, keys: HardeningKeys | None) -> Unpacked:
+def _apply(step: Hardening, bits: Unpacked, keys: HardeningKeys | None) -> Unpacked:
     if step == "xor_fold":
         half = bits.shape[1] // 2
         return bits[:, :half] ^ bits[:, half:]
@@ -153,13 +172,11 @@ def _apply(step: Hardening, bits: Unpacked, flip: float, keys: HardeningKeys | N
     if step == "sliding_xor":
         return bits ^ np.roll(bits, -1, axis=1)
     assert keys is not None
-    if step == "diffusion":
-        places = diffusion_places(keys.diffusion, bits.shape[1])
-        mixed = bits[:, places[0]]
-        for term in places[1:]:
-            mixed = mixed ^ bits[:, term]
-        return mixed
-    return bits ^ _permanent_noise(bits, flip, keys.noise)
+    places = diffusion_places(keys.diffusion, bits.shape[1])
+    mixed = bits[:, places[0]]
+    for term in places[1:]:
+        mixed = mixed ^ bits[:, term]
+    return mixed
 
 
 def diffusion_places(key: bytes, length: int) -> NDArray[np.intp]:
@@ -205,7 +222,9 @@ def _moved_apart(order: NDArray[np.intp], taken: list[NDArray[np.intp]]) -> NDAr
     return order
 
 
-def _permanent_noise(bits: Unpacked, flip: float, key: bytes) -> Unpacked:
+def _permanent_noise(
+    bits: Unpacked, flip: float, key: bytes, records: Sequence[str] | None
+) -> Unpacked:
     """Draw a record's flips from a keyed random function of the record itself.
 
     The probability is rounded to a multiple of 2^-16, and is at least that.
@@ -214,7 +233,8 @@ def _permanent_noise(bits: Unpacked, flip: float, key: bytes) -> Unpacked:
     limit = max(1, round(flip * 65536))
     noise = np.empty((n_records, length), dtype=np.uint8)
     for row, record in enumerate(np.packbits(bits, axis=1)):
-        message = b"neuroveil blip\x1f" + key + record.tobytes()
+        name = b"" if records is None else records[row].encode()
+        message = b"neuroveil blip\x1f" + key + record.tobytes() + name
         stream = hashlib.shake_256(message).digest(2 * length)
         noise[row] = np.frombuffer(stream, dtype=">u2") < limit
     return noise

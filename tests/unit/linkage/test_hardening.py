@@ -84,6 +84,18 @@ def test_the_noise_of_a_record_is_permanent_and_its_own(bits, hardened):
     assert len(np.unique(noise, axis=0)) == 40
 
 
+def test_people_with_the_same_encoding_get_noise_of_their_own(make_schema):
+    schema = make_schema(encoding={"length": 512, "hardening": ["blip"], "blip_flip": 0.2})
+    same = np.full((2, 64), 15, np.uint8)
+    alone = harden(same, schema, KEYS)
+    assert np.array_equal(alone[0], alone[1])
+    named = harden(same, schema, KEYS, ["a", "b"])
+    assert not np.array_equal(named[0], named[1])
+    assert np.array_equal(named, harden(same, schema, KEYS, ["a", "b"]))
+    with pytest.raises(LinkageError, match="one for each of 2"):
+        harden(same, schema, KEYS, ["a"])
+
+
 def test_the_noise_is_another_at_another_site(bits, make_schema):
     schema = make_schema(encoding={"length": 512, "hardening": ["blip"], "blip_flip": 0.2})
     packed = np.packbits(bits, axis=1)
