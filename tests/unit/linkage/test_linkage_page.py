@@ -1,0 +1,41 @@
+"""What docs/linkage.md says about commands, settings and the policy is what there is."""
+
+import re
+import tomllib
+
+import click
+import pytest
+
+from neuroveil.cli.commands.link import command
+from neuroveil.linkage.openbao_client import OpenBaoAddress
+from neuroveil.linkage.services import ServiceSettings
+from neuroveil.study.validation import validated
+
+
+@pytest.fixture(scope="module")
+def page(project_root) -> str:
+    return (project_root / "docs" / "linkage.md").read_text("utf-8")
+
+
+def test_the_policy_is_the_one_that_the_library_writes(page):
+    assert OpenBaoAddress("https://127.0.0.1:8200").policy() in page
+
+
+def test_settings_of_key_services_are_accepted_as_they_stand(page):
+    blocks = [tomllib.loads(text) for text in re.findall(r"```toml\n(.*?)```", page, re.S)]
+    services = [block for block in blocks if "key_id" in block]
+    assert len(services) == 2
+    for block in services:
+        validated(ServiceSettings, block)
+
+
+def test_every_command_and_option_exists_and_every_command_is_told(page):
+    assert isinstance(command, click.Group)
+    calls = re.findall(r"neuroveil link ([a-z-]+)([^`\n]*)", page)
+    for name, rest in calls:
+        options = {
+            option for each in command.commands[name].params for option in each.opts
+        }  # fmt: skip
+        assert set(re.findall(r"--[a-z-]+", rest)) <= options, name
+    told = {name for name, _ in calls} | set(re.findall(r"`([a-z-]+)`", page))
+    assert set(command.commands) - told <= {"show", "attack"}
