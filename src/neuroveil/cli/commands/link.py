@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from neuroveil.cli.commands import link_encode, link_keys, link_match, link_services
+from neuroveil.cli.commands import (
+    link_attack,
+    link_encode,
+    link_keys,
+    link_match,
+    link_services,
+)
 
 
 @click.group()
@@ -34,5 +40,6 @@ for each in (
     link_match.match,
     link_match.resolve,
     link_match.learn,
+    link_attack.attack,
 ):
     command.add_command(each)
