@@ -7,7 +7,7 @@ the attribute of the person behind a released row. Patients who are guessed have
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure
 from neuroveil.types.recording import FloatArray
 
 N_PERMUTATIONS = 99
+MOST_PATIENTS = 1500
+"""Of more patients, so many are drawn: they say enough, and their pairs fit into memory."""
+
 _FEWEST_REPEATS, _MOST_REPEATS = 10, 50
 _MOST_CLASSES = 10
 _MISSING = frozenset({"", "n/a", "na", "nan", "none"})
@@ -160,6 +163,8 @@ def attack_attributes(
         )  # fmt: skip
     known = _known(frame, target, question)
     check_disjoint(known.scaled, known.owner)
+    question = _affordable(question, effort)
+    known = _known(frame, target, question)
     tallies = _play(target, question, known, effort, progress)
     n = question.patients.size
     generator = effort.generator("attributes, bootstrap")
@@ -210,6 +215,15 @@ def _known(frame: AuditFrame, target: Target, question: Question) -> _Known:
         scaled.append(target.reference[mates[there]])
         owners.append(there)
     return _Known(np.concatenate(rows), np.concatenate(owners), np.concatenate(scaled))
+
+
+def _affordable(question: Question, effort: Effort) -> Question:
+    """All patients, or so many drawn at random that all of their pairs can be kept."""
+    if question.patients.size <= MOST_PATIENTS:
+        return question
+    choices = effort.generator("attributes, patients")
+    chosen = np.sort(choices.choice(question.patients.size, MOST_PATIENTS, replace=False))
+    return replace(question, patients=question.patients[chosen], classes=question.classes[chosen])
 
 
 def _n_repeats(effort: Effort) -> int:
@@ -286,8 +300,11 @@ def _curve(figure: AuditFigure, tally: PairTally) -> AuditCurve:
 
 
 def _limits(frame: AuditFrame, target: Target, question: Question) -> tuple[str, ...]:
-    rarest = int(np.bincount(question.classes)[list(question.asked)].min())
+    counts = np.bincount(question.classes, minlength=max(question.asked) + 1)
+    rarest = int(counts[list(question.asked)].min())
+    sampled = (f"Of more patients, {MOST_PATIENTS} were drawn at random.",)
     return (
+        *(sampled if question.patients.size == MOST_PATIENTS else ()),
         "Scores are linear; an attacker with another kind of model, or with many more patients to "
         "learn from, may guess better.",
         f"The rarest class that is guessed has {rarest} patients.",

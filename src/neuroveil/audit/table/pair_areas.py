@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from neuroveil.types.recording import FloatArray
 
@@ -23,14 +24,16 @@ class PairTally:
     """
 
     labels: np.ndarray
-    wins: FloatArray = field(init=False)
-    pairs: FloatArray = field(init=False)
+    wins: npt.NDArray[np.float32] = field(init=False)
+    pairs: npt.NDArray[np.float32] = field(init=False)
     total_wins: FloatArray = field(init=False)
     total_pairs: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         n, n_classes, n_columns = self.labels.shape
-        self.wins, self.pairs = np.zeros((n_classes, n, n)), np.zeros((n_classes, n, n))
+        # Halves are exact as float32, and thousands of patients make many pairs.
+        self.wins = np.zeros((n_classes, n, n), dtype=np.float32)
+        self.pairs = np.zeros((n_classes, n, n), dtype=np.float32)
         self.total_wins = np.zeros((n_classes, n_columns))
         self.total_pairs = np.zeros((n_classes, n_columns))
 

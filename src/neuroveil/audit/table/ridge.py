@@ -110,13 +110,11 @@ def _left_out(
     smoothed: FloatArray, left: FloatArray, centred: FloatArray, groups: IntArray
 ) -> FloatArray:
     """Squared error of patients who are left out, without fitting again, by column."""
-    n = left.shape[0]
-    hat = smoothed @ left.T + 1 / n
+    there = (groups >= 0)[:, :, None]
     residuals = centred - smoothed @ (left.T @ centred)
-    there = groups >= 0
-    blocks = np.where(there[:, :, None] & there[:, None, :],
-                      hat[groups[:, :, None], groups[:, None, :]], 0.0)  # fmt: skip
+    blocks = np.einsum("gik,gjk->gij", smoothed[groups], left[groups]) + 1 / left.shape[0]
+    blocks = np.where(there & there.swapaxes(1, 2), blocks, 0.0)
     kept = np.eye(groups.shape[1]) * (1 + 1e-9) - blocks
-    errors = np.linalg.solve(kept, np.where(there[:, :, None], residuals[groups], 0.0))
+    errors = np.linalg.solve(kept, np.where(there, residuals[groups], 0.0))
     squares: FloatArray = np.square(errors).sum(axis=(0, 1))
     return squares

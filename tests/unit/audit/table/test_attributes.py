@@ -120,6 +120,18 @@ def test_what_cannot_be_asked(make_frame: MakeFrame, rows: FloatArray, small: Ef
     assert "sums of all patients" in obstacle(sums, sums.targets[0])
 
 
+def test_of_thousands_of_patients_some_are_drawn(
+    make_frame: MakeFrame, small: Effort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the limit at 30, so that the test is quick."""
+    monkeypatch.setattr("neuroveil.audit.table.attributes.MOST_PATIENTS", 30)
+    rows = np.random.default_rng(6).normal(size=(50, 4))
+    frame = named(make_frame(rows, "gaussian", 1.0), two(50, 20))
+    result = attack_attributes(frame, frame.targets[1], small)
+    assert result.figure("auc").n == 30
+    assert result.limits[0] == "Of more patients, 30 were drawn at random."
+
+
 def test_odd_tables(make_frame: MakeFrame, small: Effort) -> None:
     """Four patients show nothing; constant columns and empty rows do no harm."""
     odd = np.random.default_rng(4).normal(size=(12, 5))
