@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from neuroveil.audit.table import attributes, singling_out
+from neuroveil.audit.table import questions, singling_out
 from neuroveil.audit.table.attributes import attack_attributes
 from neuroveil.audit.table.effort import Effort, Progress
 from neuroveil.audit.table.frame import AuditFrame, Target
@@ -50,7 +50,7 @@ TABLE_ATTACKS: tuple[TableAttack, ...] = (
     TableAttack("membership", attack_membership, _none),
     TableAttack("linkage", attack_linkage, _needs_rows),
     TableAttack("reconstruction", attack_reconstruction, _needs_rows),
-    TableAttack("attributes", attack_attributes, attributes.obstacle),
+    TableAttack("attributes", attack_attributes, questions.obstacle),
     TableAttack("singling_out", attack_singling_out, singling_out.obstacle),
 )
 """Every attack on a table."""

@@ -7,7 +7,6 @@ the attribute of the person behind a released row. Patients who are guessed have
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,116 +15,26 @@ from neuroveil.audit.table.effort import Effort, Progress
 from neuroveil.audit.table.frame import AuditFrame, Target
 from neuroveil.audit.table.judging import MARGIN, Yardstick, common_limits, judge
 from neuroveil.audit.table.pair_areas import PairTally
+from neuroveil.audit.table.questions import (
+    MOST_CLASSES,
+    MOST_PATIENTS,
+    Known,
+    Question,
+    affordable,
+    known_rows,
+    question_of,
+)
 from neuroveil.audit.table.rates import POWER_FACTOR, interval
 from neuroveil.audit.table.ridge import fit_ridge
-from neuroveil.audit.table.splits import check_disjoint, n_shared_rows, stratified_folds
+from neuroveil.audit.table.splits import check_disjoint, stratified_folds
 from neuroveil.errors import RecordingError
 from neuroveil.privacy.bounds import IntArray
 from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure
 from neuroveil.types.recording import FloatArray
 
 N_PERMUTATIONS = 99
-MOST_PATIENTS = 1500
-"""Of more patients, so many are drawn: they say enough, and their pairs fit into memory."""
-
 _FEWEST_REPEATS, _MOST_REPEATS = 10, 50
-_MOST_CLASSES = 10
-_MISSING = frozenset({"", "n/a", "na", "nan", "none"})
 _YARDSTICK = Yardstick(0.5, 0.95)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Question:
-    """Whom an attacker guesses about, and the truth. Private.
-
-    Parameters
-    ----------
-    patients : ndarray of int64, shape (n_known,)
-        Patients of the table whose attribute is known.
-    classes : ndarray of int64, shape (n_known,)
-        Class of each; the last one gathers values that one patient alone has.
-    asked : tuple of int
-        Classes that are guessed, each against all others: the rarer of two, or each of more.
-    """
-
-    patients: IntArray
-    classes: IntArray
-    asked: tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Known:
-    """What the attacker may learn from, besides released rows."""
-
-    rows: FloatArray
-    owner: IntArray
-    scaled: FloatArray
-
-
-def question_of(frame: AuditFrame) -> Question | None:
-    """Turn an attribute into classes.
-
-    Parameters
-    ----------
-    frame : AuditFrame
-        With an attribute.
-
-    Returns
-    -------
-    Question or None
-        None where fewer than two patients stand on either side, or there are more than ten
-        different values.
-    """
-    assert frame.attribute is not None  # an obstacle otherwise
-    values = [value.strip() for value in frame.attribute.values]
-    patients = np.flatnonzero([value.lower() not in _MISSING for value in values])
-    names, classes = np.unique([values[place] for place in patients], return_inverse=True)
-    counts = np.bincount(classes, minlength=names.size)
-    if names.size > _MOST_CLASSES or np.count_nonzero(counts > 1) == 0:
-        return None
-    order = np.argsort(-counts, kind="stable")
-    ranked = np.argsort(order)[classes]  # the largest class is 0
-    n_large = int(np.count_nonzero(counts > 1))
-    ranked = np.minimum(ranked, n_large)
-    sizes = np.bincount(ranked)
-    if patients.size - sizes[0] < 2:
-        return None
-    asked = (1,) if sizes.size == 2 else tuple(range(n_large))
-    return Question(patients, ranked.astype(np.int64), asked)
-
-
-def obstacle(frame: AuditFrame, target: Target) -> str:
-    """Say why attributes cannot be guessed, in words.
-
-    Parameters
-    ----------
-    frame : AuditFrame
-        What the audit looks at.
-    target : Target
-        What would be attacked.
-
-    Returns
-    -------
-    str
-        ``""`` where nothing stands in the way.
-    """
-    if not target.releases_rows:
-        return "sums of all patients are released, and nobody's row"
-    if frame.attribute is None:
-        return "no attribute was named (--attribute)"
-    question = question_of(frame)
-    if question is None:
-        return (
-            f"the attribute needs two to {_MOST_CLASSES} different values, with two patients on "
-            "either side"
-        )
-    known = _known(frame, target, question)
-    if n_shared_rows(known.scaled, known.owner):
-        return (
-            "two patients share exactly the same row, which would stand on both sides of a split; "
-            "leave the copy out"
-        )
-    return ""
 
 
 def attack_attributes(
@@ -158,13 +67,13 @@ def attack_attributes(
     question = question_of(frame)
     if question is None:
         raise RecordingError(
-            "attribute", f"two to {_MOST_CLASSES} values with two patients on either side",
+            "attribute", f"two to {MOST_CLASSES} values with two patients on either side",
             "another column", "Name a column such as sex or diagnosis.",
         )  # fmt: skip
-    known = _known(frame, target, question)
+    known = known_rows(frame, target, question)
     check_disjoint(known.scaled, known.owner)
-    question = _affordable(question, effort)
-    known = _known(frame, target, question)
+    question = affordable(question, effort)
+    known = known_rows(frame, target, question)
     tallies = _play(target, question, known, effort, progress)
     n = question.patients.size
     generator = effort.generator("attributes, bootstrap")
@@ -204,28 +113,6 @@ _ATTACKERS = (
 )
 
 
-def _known(frame: AuditFrame, target: Target, question: Question) -> _Known:
-    chosen = question.patients
-    rows, scaled = [target.candidates.rows[chosen]], [target.rows[chosen]]
-    owners = [np.arange(chosen.size)]
-    if target.reference is not None:
-        mates = frame.mates[chosen]
-        there = np.flatnonzero(mates >= 0)
-        rows.append(target.reference_candidates.rows[mates[there]])
-        scaled.append(target.reference[mates[there]])
-        owners.append(there)
-    return _Known(np.concatenate(rows), np.concatenate(owners), np.concatenate(scaled))
-
-
-def _affordable(question: Question, effort: Effort) -> Question:
-    """All patients, or so many drawn at random that all of their pairs can be kept."""
-    if question.patients.size <= MOST_PATIENTS:
-        return question
-    choices = effort.generator("attributes, patients")
-    chosen = np.sort(choices.choice(question.patients.size, MOST_PATIENTS, replace=False))
-    return replace(question, patients=question.patients[chosen], classes=question.classes[chosen])
-
-
 def _n_repeats(effort: Effort) -> int:
     return min(_MOST_REPEATS, max(_FEWEST_REPEATS, effort.n_bootstraps // 15))
 
@@ -233,7 +120,7 @@ def _n_repeats(effort: Effort) -> int:
 def _play(
     target: Target,
     question: Question,
-    known: _Known,
+    known: Known,
     effort: Effort,
     progress: Progress | None,
 ) -> list[PairTally]:

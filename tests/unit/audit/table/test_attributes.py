@@ -10,9 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from neuroveil.audit.table.attributes import attack_attributes, obstacle, question_of
+from neuroveil.audit.table.attributes import attack_attributes
 from neuroveil.audit.table.effort import Effort
 from neuroveil.audit.table.frame import Attribute, AuditFrame
+from neuroveil.audit.table.questions import obstacle, question_of
 from neuroveil.errors import RecordingError
 from neuroveil.types.recording import FloatArray
 
@@ -124,7 +125,8 @@ def test_of_thousands_of_patients_some_are_drawn(
     make_frame: MakeFrame, small: Effort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the limit at 30, so that the test is quick."""
-    monkeypatch.setattr("neuroveil.audit.table.attributes.MOST_PATIENTS", 30)
+    for module in ("attributes", "questions"):
+        monkeypatch.setattr(f"neuroveil.audit.table.{module}.MOST_PATIENTS", 30)
     rows = np.random.default_rng(6).normal(size=(50, 4))
     frame = named(make_frame(rows, "gaussian", 1.0), two(50, 20))
     result = attack_attributes(frame, frame.targets[1], small)

@@ -15,11 +15,8 @@ from neuroveil.audit.table.codewords import CodewordCandidates, CodewordChannel,
 from neuroveil.audit.table.effort import Effort
 from neuroveil.audit.table.frame import AuditFrame
 from neuroveil.audit.table.prior import fit_prior
-from neuroveil.audit.table.reconstruction import (
-    attack_reconstruction,
-    closeness_threshold,
-    rebuild_rows,
-)
+from neuroveil.audit.table.rebuilding import closeness_threshold, rebuild_rows
+from neuroveil.audit.table.reconstruction import attack_reconstruction
 from neuroveil.privacy.codebook.messages import decode
 from neuroveil.privacy.mechanisms.contract import MechanismSpec
 from neuroveil.privacy.mechanisms.registry import make_mechanism
