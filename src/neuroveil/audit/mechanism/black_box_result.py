@@ -22,12 +22,6 @@ from neuroveil.types.audit import AttackResult, AuditCurve, AuditFigure, Verdict
 from neuroveil.types.recording import FloatArray
 
 _CURVE_POINTS = 41
-_MARGIN_WITHOUT_LAW = 1.05
-"""How far the Gaussian estimate has to lie above a claim where no law is stated.
-
-A law that is nearly normal passes every test of finitely many trials. Summed over 363 columns,
-scores of Laplace noise do, and the estimate is 0.3 % too high.
-"""
 _TOLD_FROM_CHANCE = 3.97
 """(1.96 + 0.85) sqrt(2): a mu this far from 0, over sqrt(n), is seen in 80 of 100 runs."""
 
@@ -74,9 +68,10 @@ def audit_black_box(
         limits.append(
             "The Gaussian estimate takes scores as normal. A test found nothing against that"
             + (
-                "; it does not decide, since the promised law is another one."
-                if _margin(facts) is None
-                else "."
+                "."
+                if _estimate_decides(facts)
+                else "; it does not decide, since no Gaussian noise is promised: scores of other "
+                "noise look normal too where they are many, and part from it where delta is."
             )
         )
     else:
@@ -110,10 +105,9 @@ def _judge(facts: SubjectFacts, run: Duel, bound: AuditFigure) -> tuple[Verdict,
             f"Releases of two neighbouring tables were told apart so well that epsilon is at "
             f"least {certain:.3g}, where {said} is claimed."
         )
-    margin = _margin(facts)
-    if gaussian is not None and gaussian.fits and margin is not None:
+    if gaussian is not None and gaussian.fits and _estimate_decides(facts):
         certain = gaussian.epsilon_low_at(facts.delta or PURE_DELTA, strict)
-        if certain > margin * facts.epsilon:
+        if certain > facts.epsilon:
             delta = f" at delta {PURE_DELTA:g}" if not facts.delta else ""
             return "violated", (
                 f"Scores of the attack are normal and so far apart that epsilon is at least "
@@ -127,8 +121,10 @@ def _judge(facts: SubjectFacts, run: Duel, bound: AuditFigure) -> tuple[Verdict,
     shown = f"Telling releases apart certified an epsilon of {run.certified.bound:.3g}"
     if gaussian is not None and gaussian.fits:
         estimate = f"{gaussian.epsilon_low:.3g} to {gaussian.epsilon_high:.3g}"
+        beyond = gaussian.epsilon_low > facts.epsilon and not _estimate_decides(facts)
         return "no_attack_succeeded", (
             f"{shown}, and by the Gaussian estimate it is {estimate}; {said} is claimed."
+            + (" The estimate is above the claim and proves nothing here." if beyond else "")
         )
     if bound.smallest_detectable == math.inf:
         return "not_testable", (
@@ -138,11 +134,15 @@ def _judge(facts: SubjectFacts, run: Duel, bound: AuditFigure) -> tuple[Verdict,
     return "no_attack_succeeded", f"{shown}; {said} is claimed."
 
 
-def _margin(facts: SubjectFacts) -> float | None:
-    """Factor on a claim beyond which the Gaussian estimate decides; none where it never does."""
-    if facts.law is None:
-        return _MARGIN_WITHOUT_LAW
-    return 1.0 if facts.law.family == "gaussian" else None
+def _estimate_decides(facts: SubjectFacts) -> bool:
+    """Whether the Gaussian estimate may break a claim: only where Gaussian noise is promised.
+
+    A law that is nearly normal passes every test of finitely many trials, and at a delta that no
+    trial reaches it may lie far from the normal one. Laplace noise in ten columns that keeps a
+    pure epsilon of 5 has scores that 500 trials cannot tell from normal ones; those would have an
+    epsilon of 6.7 at a delta of 1e-5.
+    """
+    return facts.law is not None and facts.law.family == "gaussian"
 
 
 def _bound_figure(facts: SubjectFacts, run: Duel) -> AuditFigure:

@@ -215,6 +215,22 @@ def test_the_gaussian_estimate_does_not_decide_where_another_law_is_promised(
     assert any("does not decide" in limit for limit in result.limits)
 
 
+def test_a_sound_mechanism_without_a_stated_law_is_not_accused(simulated: Simulated) -> None:
+    """Pure Laplace noise for rows that are clipped in L1, without a stated law.
+
+    Scores of 500 trials look normal. A normal law so far apart would have epsilon 6.7 at 1e-5;
+    Laplace noise of this scale has 5 at delta 0, by its definition. Five seeds.
+    """
+    facts = SubjectFacts("laplace", 5.0, 0.0, 10, 1.0, "l1")
+    subject = simulated(facts, AdditiveLaw("laplace", 2.0 / 5.0))
+    for seed in range(5):
+        pairs = canary_pairs(facts)[:1]
+        result = audit_black_box(subject, BlackBoxSettings(500, seed=seed, pairs=pairs))
+        assert result.figure("gaussian_epsilon").low > 5.0
+        assert result.verdict == "no_attack_succeeded"
+        assert "proves nothing here" in result.sentence
+
+
 def test_a_law_of_rows_does_not_fit_an_aggregate(simulated: Simulated) -> None:
     subject = FunctionSubject(FACTS, lambda rows, n_trials, seed: np.ones((n_trials, 3)))
     with pytest.raises(ChainError, match="law"):
