@@ -176,11 +176,11 @@ def _figure(name: str, label: str, tally: PairTally, weights: FloatArray) -> Aud
 
 def _curve(figure: AuditFigure, tally: PairTally) -> AuditCurve:
     null = np.sort(tally.permuted[np.isfinite(tally.permuted)])
-    share = np.arange(1, null.size + 1) / null.size
     same = (1.0,) * null.size
     return AuditCurve(
-        "permutations", "True labels against permuted ones", "share of permutations",
-        "area under the curve", tuple(share.tolist()),
+        "permutations", "True labels against permuted ones, from the lowest area to the highest",
+        "permutations", "area under the curve",
+        tuple(float(each) for each in range(1, null.size + 1)),
         tuple(figure.value * each for each in same), tuple(figure.low * each for each in same),
         tuple(figure.high * each for each in same), tuple(null.tolist()),
     )  # fmt: skip
@@ -202,6 +202,7 @@ def _limits(frame: AuditFrame, target: Target, question: Question) -> tuple[str,
 def _sentence(target: Target, name: str, figures: tuple[AuditFigure, ...]) -> str:
     best = max(figures, key=lambda figure: figure.value)
     return (
-        f"Shown rows from {target.label} of two people who differ in {name!r}, an attacker tells "
-        f"which is which in {100 * best.value:.0f} of 100 cases, where guessing gives 50."
+        f"Of two people who differ in {name!r}, an attacker who sees their rows from "
+        f"{target.label} tells which is which in {100 * best.value:.0f} of 100 cases, where "
+        "guessing gives 50."
     )

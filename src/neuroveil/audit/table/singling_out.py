@@ -204,7 +204,7 @@ def _excess(
         name=f"excess_{name}",
         label=f"Excess of statements on {label} that fit exactly one released patient",
         value=float(parts.sum()), low=low, high=high, level=LEVEL, n=parts.size,
-        control=float(null.mean()), control_low=control_low, control_high=control_high,
+        control=round(float(null.mean()), 9), control_low=control_low, control_high=control_high,
         smallest_detectable=max(MARGIN, POWER_FACTOR * float(np.sqrt(np.square(parts).sum()))),
     )  # fmt: skip
 
