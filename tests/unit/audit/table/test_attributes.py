@@ -71,6 +71,18 @@ def test_more_noise_never_raises_the_risk(
         assert more.low <= less.high
 
 
+@pytest.mark.slow
+def test_false_alarms_are_rare(make_frame: MakeFrame, small: Effort) -> None:
+    """Labels that rows know nothing of, on 20 fixed tables: one in forty may look like more."""
+    alarms = 0
+    for seed in range(20):
+        rows = np.random.default_rng(seed).normal(size=(30, 8))
+        frame = named(make_frame(rows, "gaussian", 1.0), two(30, 13))
+        result = attack_attributes(frame, frame.targets[1], replace(small, seed=seed))
+        alarms += result.verdict == "weak"
+    assert alarms <= 2
+
+
 def test_a_patient_with_two_rows_stays_on_one_side(make_frame: MakeFrame, small: Effort) -> None:
     """Nothing to learn, but a second session that is nearly the first: leaks would give 1."""
     rows = np.random.default_rng(2).normal(size=(30, 40))
