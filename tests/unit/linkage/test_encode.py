@@ -163,7 +163,7 @@ def test_hardening_takes_its_keys_from_the_service(make_schema, listed, steps):
     patients = listed(HEADER + ROWS)
     result = encode_patients(check_patient_list(patients, schema), schema, SERVICE)
     bits = encode_records(patients.fields, schema, SERVICE.field_keys(schema))
-    expected = harden(bits, schema, SERVICE.hardening_keys())
+    expected = harden(bits, schema, SERVICE.hardening_keys(), patients.patients)
     row = result.rows["P2"]
     np.testing.assert_array_equal(result.encoded.bits[row], expected[1])
 
