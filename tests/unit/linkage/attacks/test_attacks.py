@@ -1,7 +1,6 @@
 """Each attack works on encodings that ask for it, and finds nothing in random bits."""
 
-import hashlib
-import hmac
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,6 +11,9 @@ from neuroveil.linkage.attacks.frequency import align_frequencies
 from neuroveil.linkage.attacks.graph import align, match_graphs
 from neuroveil.linkage.attacks.outcome import AttackOutcome
 from neuroveil.linkage.attacks.patterns import find_patterns, mine_patterns
+from neuroveil.linkage.global_id import global_ids
+from neuroveil.linkage.identifiers import IdentifierRules, encode_identifier
+from neuroveil.linkage.key_service import LinkageKey, LocalKeyService
 
 
 @pytest.fixture
@@ -58,15 +60,20 @@ def test_a_permuted_graph_is_put_in_order():
     assert (found == order).mean() > 0.9
 
 
-def test_the_key_opens_every_identifier_and_another_key_none():
-    numbers = [f"{number:06d}" for number in range(5000)]
+def test_the_key_opens_every_global_id_and_another_key_none():
+    """The linkage key of the project, as the hospitals hold it."""
+    rules = IdentifierRules("project", "[0-9]{6}")
+    numbers = [f"{number:06d}" for number in range(2000)]
 
-    def with_key(key: bytes):
-        return lambda number: hmac.new(key, number.encode(), hashlib.sha256).hexdigest()
+    def under(key: LinkageKey) -> Callable[[str], str]:
+        service = LocalKeyService(key)
+        return lambda number: global_ids([encode_identifier(number, rules, "number")], service)[0]
 
-    ids = [with_key(b"key")(number) for number in numbers[:50]]
-    assert dictionary_attack(ids, numbers[:50], numbers, with_key(b"key")).success == 1.0
-    assert dictionary_attack(ids, numbers[:50], numbers, with_key(b"other")).success == 0.0
+    key = LinkageKey.generate()
+    ids = [under(key)(number) for number in numbers[:50]]
+    assert dictionary_attack(ids, numbers[:50], numbers, under(key)).success == 1.0
+    other = under(LinkageKey.generate())
+    assert dictionary_attack(ids, numbers[:50], numbers, other).success == 0.0
 
 
 def test_the_keys_open_every_encoding(surnames):
