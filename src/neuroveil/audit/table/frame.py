@@ -52,8 +52,12 @@ class Claim:
 
     @property
     def largest_auc(self) -> float:
-        """The largest area under the curve that the claim allows: 1 - (1 - delta)/(1 + e^eps)."""
-        return 1 - (1 - self.delta) / (1 + float(np.exp(min(self.epsilon, 700.0))))
+        """The largest area under the curve that the claim allows: 1 - (1 - delta)^2/(1 + e^eps).
+
+        Under the straight lines from (0, delta) over the corner at false alarms of
+        (1 - delta)/(1 + e^eps) to (1 - delta, 1).
+        """
+        return 1 - (1 - self.delta) ** 2 / (1 + float(np.exp(min(self.epsilon, 700.0))))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

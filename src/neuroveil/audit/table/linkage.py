@@ -93,7 +93,7 @@ def attack_linkage(
 
 def _rate(links: Links, tables: IntArray, name: str, label: str, hits: FloatArray) -> AuditFigure:
     by_patient = links.by_patient(hits)
-    low, high = interval(by_patient[tables].mean(axis=1))
+    low, high = _interval_of_rate(by_patient, tables)
     rank = 5 if name == "rank_5" else 1
     control = links.by_patient(links.control.within(rank))
     null = control[tables].mean(axis=1)
@@ -105,6 +105,17 @@ def _rate(links: Links, tables: IntArray, name: str, label: str, hits: FloatArra
         control_high=control_high,
         smallest_detectable=smallest_rate(null, chance, MARGIN),
     )  # fmt: skip
+
+
+def _interval_of_rate(by_patient: FloatArray, tables: IntArray) -> tuple[float, float]:
+    """Interval of a mean rate; where all patients have the same, tables drawn of them say nothing.
+
+    Seventeen patients of seventeen do not prove that an eighteenth would be found.
+    """
+    if np.ptp(by_patient) > 0:
+        return interval(by_patient[tables].mean(axis=1))
+    low, high = clopper_pearson(np.array([by_patient.sum()]), by_patient.size, LEVEL)
+    return float(low[0]), float(high[0])
 
 
 def _assignment(links: Links, tables: IntArray) -> list[AuditFigure]:

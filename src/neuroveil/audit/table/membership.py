@@ -15,6 +15,7 @@ from neuroveil.audit.table.membership_figures import (
     FALSE_ALARMS,
     MARGIN,
     SIDES,
+    VIOLATION_LEVEL,
     Played,
     area_figure,
     certify_bound,
@@ -25,12 +26,6 @@ from neuroveil.audit.table.membership_figures import (
     roc_curve,
 )
 from neuroveil.types.audit import AttackResult, AuditFigure, Verdict
-
-VIOLATION_LEVEL = 0.9999
-"""Confidence at which a claim is called violated; bounds are printed at 95 %.
-
-A tight mechanism would exceed its own claim once in forty audits at 95 %.
-"""
 
 _LARGE_EFFECT = 0.25
 
@@ -149,6 +144,11 @@ def _sentence(target: Target, auc: AuditFigure, bound: AuditFigure, verdict: Ver
         return (
             f"{guess} The claim of {claim} does not hold: what was told apart proves at least "
             f"epsilon = {bound.value:.2f}."
+        )
+    if bound.value > target.claim.epsilon:
+        return (
+            f"{guess} A bound of epsilon = {bound.value:.2f} lies above the claim of {claim}, as "
+            "it does in one sound audit in twenty at most. Audit again with more trials."
         )
     return (
         f"{guess} What was told apart proves at least epsilon = {bound.value:.2f}, which does "

@@ -233,7 +233,8 @@ def smallest_rate(samples: FloatArray, chance: float, margin: float = 0.0) -> fl
     chance : float
         Rate of guessing.
     margin : float
-        Distance from chance below which nothing is called a success.
+        Distance from chance below which nothing is called a success: the whole interval has to
+        lie beyond it.
 
     Returns
     -------
@@ -242,7 +243,7 @@ def smallest_rate(samples: FloatArray, chance: float, margin: float = 0.0) -> fl
     """
     if samples.size < 2:
         return 1.0
-    return min(1.0, chance + max(margin, POWER_FACTOR * float(samples.std(ddof=1))))
+    return min(1.0, chance + margin + POWER_FACTOR * float(samples.std(ddof=1)))
 
 
 def interval(samples: FloatArray, level: float = LEVEL) -> tuple[float, float]:

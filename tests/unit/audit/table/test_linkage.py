@@ -43,6 +43,9 @@ def test_unprotected_rows_are_all_found(
     frame = make_frame(rows, "gaussian", 1.0)
     result = attack_linkage(frame, frame.targets[1], effort)
     assert result.figure("rank_1").value == result.figure("assignment").value == 1.0
+    # 17 of 17 by Clopper and Pearson: the rate may be 80 % as well.
+    assert result.figure("rank_1").low == pytest.approx(0.025 ** (1 / 17))
+    assert result.figure("rank_1").high == 1.0
     assert result.figure("fnir_at_fpir_0.01").value == 0.0
     assert result.verdict == "weak"
 

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from neuroveil.audit.mechanism.estimators import epsilon_cap
 from neuroveil.audit.table.additive import AdditiveChannel
 from neuroveil.audit.table.effort import Effort
 from neuroveil.audit.table.frame import AuditFrame, Claim
 from neuroveil.audit.table.games import Kind, make_game, other_patients
 from neuroveil.audit.table.membership import attack_membership, play
+from neuroveil.audit.table.membership_figures import VIOLATION_LEVEL
 from neuroveil.privacy.mechanisms.laplace import PaperLaplace
 from neuroveil.types.recording import FloatArray
 
@@ -163,6 +165,19 @@ def test_every_rate_says_what_it_could_have_seen(
         if not figure.name.startswith("realised"):  # that one judges the threshold, not the release
             assert figure.control is not None
             assert figure.smallest_detectable is not None
+
+
+def test_what_a_bound_could_have_seen_is_meant_for_the_verdict(
+    make_frame: MakeFrame, rows: FloatArray, effort: Effort
+) -> None:
+    """A verdict takes 99.99 %: so few trials can never show a violation, and it is said."""
+    frame = make_frame(rows, "gaussian", 3.0)
+    few = replace(effort, n_trials=220)
+    result = attack_membership(frame, frame.targets[0], few)
+    n_trials = result.figure("epsilon_lower_bound").n
+    assert epsilon_cap(n_trials, 1e-5, VIOLATION_LEVEL) < 3.0 < epsilon_cap(n_trials, 1e-5)
+    assert result.figure("epsilon_lower_bound").smallest_detectable == np.inf
+    assert any("could not have been shown" in limit for limit in result.limits)
 
 
 def test_progress_goes_on_evenly_to_the_end(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroveil.audit.table.rates import Game, false_alarm_axis, interval
+from neuroveil.audit.table.rates import Game, false_alarm_axis, interval, smallest_rate
 
 
 def game(inside: list[float], outside: list[float], n_patients: int = 1) -> Game:
@@ -75,3 +75,11 @@ def test_what_is_kept_of_a_curve_is_what_the_curve_says() -> None:
         curve.at(rate) for rate in (1e-3, 1e-2, 0.3)
     ]
     np.testing.assert_array_equal(kept.sampled(np.array([1e-2])), [curve.at(1e-2)[0]])
+
+
+def test_the_smallest_rate_is_found_four_times_of_five() -> None:
+    """A success is an interval that lies beyond chance and margin. 20,000 runs, fixed seed."""
+    generator, error = np.random.default_rng(2), 0.02
+    smallest = smallest_rate(0.5 + error * generator.normal(size=100_000), 0.5, 0.05)
+    lows = generator.normal(smallest, error, 20_000) - 1.96 * error
+    assert np.mean(lows > 0.5 + 0.05) == pytest.approx(0.8, abs=0.02)
