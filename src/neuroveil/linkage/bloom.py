@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hmac
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -170,7 +170,10 @@ def encode_records(
 
 
 def encode_canonical(
-    canonical: Mapping[str, Sequence[str]], schema: LinkageSchema, keys: FieldKeys
+    canonical: Mapping[str, Sequence[str]],
+    schema: LinkageSchema,
+    keys: FieldKeys,
+    progress: Callable[[int, int], None] | None = None,
 ) -> BitArray:
     """Encode rows that are in canonical form already.
 
@@ -182,6 +185,8 @@ def encode_canonical(
         Public settings.
     keys : FieldKeys
         Secret keys.
+    progress : callable, optional
+        Called with (records done, records).
 
     Returns
     -------
@@ -214,6 +219,8 @@ def encode_canonical(
         for field, positions in fields:
             _set_bits(bits, canonical[field.name][start:stop], block_salts, field, positions)
         packed[start:stop] = np.packbits(bits, axis=1)
+        if progress is not None:
+            progress(stop, n_records)
     return packed
 
 

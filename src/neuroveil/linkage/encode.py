@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,6 +134,7 @@ def encode_patients(
     schema: LinkageSchema,
     service: KeyService,
     previous: KeyService | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> EncodedPatients:
     """Encode a patient list.
 
@@ -146,6 +148,8 @@ def encode_patients(
         Holds the current key.
     previous : KeyService, optional
         Holds the previous key: each row then says under which GlobalID it was known before.
+    progress : callable, optional
+        Called with (records encoded, records).
 
     Returns
     -------
@@ -159,7 +163,7 @@ def encode_patients(
     """
     order = list(range(len(checked.patients)))
     random.SystemRandom().shuffle(order)
-    bits = _hardened(checked, schema, service) if schema.field else None
+    bits = _hardened(checked, schema, service, progress) if schema.field else None
     made_with = MadeWith(
         schema.digest, ENCODING_VERSION, service.key_id, previous.key_id if previous else ""
     )
@@ -219,8 +223,11 @@ def _duplicates(numbers: tuple[bytes, ...], lines: tuple[int, ...]) -> list[Link
     ]
 
 
-def _hardened(checked: CheckedList, schema: LinkageSchema, service: KeyService) -> BitArray:
-    bits = encode_canonical(checked.fields, schema, service.field_keys(schema))
+def _hardened(
+    checked: CheckedList, schema: LinkageSchema, service: KeyService,
+    progress: Callable[[int, int], None] | None,
+) -> BitArray:  # fmt: skip
+    bits = encode_canonical(checked.fields, schema, service.field_keys(schema), progress)
     needs_keys = {"diffusion", "blip"} & set(schema.encoding.hardening)
     keys = service.hardening_keys() if needs_keys else None
     return harden(bits, schema, keys, checked.patients)

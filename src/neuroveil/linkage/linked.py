@@ -197,8 +197,11 @@ def _pair(
     rules = schema.matching
     if place[0] == place[1]:
         found = find_duplicates(rules, left.bits, left.global_ids)
-        exact = int((found.same.scores == 1.0).sum()) if left.global_ids is not None else 0
-        reasons: list[str] = ["grey_zone"] * len(found.review)
+        exact = sum(_same_number(left, found.same))
+        reasons = [
+            "different_numbers" if numbered else "grey_zone"
+            for numbered in _both_numbered(left, found.review)
+        ]
         return found.same, found.review, reasons, exact
     candidates = None
     if left.bits is not None and right.bits is not None and (
@@ -209,3 +212,16 @@ def _pair(
     matching = match_lists(left.site_list(), right.site_list(), rules, candidates)
     names: list[str] = [REASONS[int(each)] for each in matching.review_reasons]
     return matching.matches, matching.review, names, matching.n_exact
+
+
+def _ids_of(encoded: EncodedList, pairs: ScoredPairs) -> list[tuple[str, str]]:
+    ids = encoded.global_ids or [""] * encoded.n_records
+    return [(ids[one], ids[other]) for one, other in zip(pairs.left, pairs.right, strict=True)]
+
+
+def _same_number(encoded: EncodedList, pairs: ScoredPairs) -> list[bool]:
+    return [bool(one) and one == other for one, other in _ids_of(encoded, pairs)]
+
+
+def _both_numbered(encoded: EncodedList, pairs: ScoredPairs) -> list[bool]:
+    return [bool(one and other) for one, other in _ids_of(encoded, pairs)]

@@ -89,7 +89,11 @@ def encode(face: Face, patients: Path, schema: Path, key: Path, out: Path, **opt
                 "--with-previous", "a key service with a previous key", "none",
                 "Leave it out, unless a rotation is under way.",
             )])  # fmt: skip
-        encoded = encode_patients(checked, rules, service.current, previous)
+        with face.progress() as progress:
+            encoded = encode_patients(
+                checked, rules, service.current, previous,
+                lambda done, total: progress(done, total, "encoding patients"),
+            )  # fmt: skip
     _write(out, encoded)
     document |= {"key_id": encoded.encoded.made_with.key_id, "out": out.name, "written": True}
     face.result(document, f"Encoded into {out.name}:\n{_words(document)}")

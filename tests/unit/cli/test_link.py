@@ -1,0 +1,164 @@
+"""``neuroveil link``: what it refuses, what it never prints, and thresholds that it learns."""
+
+import json
+import random
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from neuroveil.cli.app import cli
+from neuroveil.errors import LinkageError, StudyError
+from neuroveil.keys import sealing
+from neuroveil.linkage.keystore import load_keystore
+from neuroveil.linkage.schema import load_schema
+
+PHRASE = "correct horse, battery and staple"
+SCHEMA = """\
+name = "trial"
+[identifier]
+column = "number"
+scheme = "own"
+pattern = "[0-9]{4}"
+[[field]]
+name = "given_name"
+kind = "name"
+typical_grams = 7
+[[field]]
+name = "surname"
+kind = "name"
+typical_grams = 8
+"""
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch, tmp_path):
+    monkeypatch.setattr(sealing, "SCRYPT_COST", 1 << 10)
+    monkeypatch.setenv("NEUROVEIL_KEY_PASSPHRASE", PHRASE)
+    monkeypatch.chdir(tmp_path)
+    Path("linkage.toml").write_text(SCHEMA)
+
+
+def link(*arguments: str, **options: object) -> Result:
+    return CliRunner().invoke(cli, ["link", *arguments], **options)
+
+
+def refusal(*arguments: str) -> Exception:
+    result = link(*arguments)
+    assert isinstance(result.exception, (LinkageError, StudyError)), result.output
+    return result.exception
+
+
+def done(*arguments: str) -> dict:
+    result = link(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def trial() -> list[tuple[str, str]]:
+    """Two lists of the same 60 people, every third with two letters exchanged in one of them."""
+    draw = random.Random(7)
+
+    def word(length: int) -> str:
+        return "".join(draw.choices("abdefghiklmnoprstuv", k=length))
+
+    people = [(word(6), word(8)) for _ in range(60)]
+    for name in ("left", "right"):
+        lines = ["patient,number,given_name,surname"]
+        for n, (given, surname) in enumerate(people):
+            typo = surname[:3] + surname[4] + surname[3] + surname[5:]
+            written = typo if name == "right" and n % 3 == 0 else surname
+            lines.append(f"{name[0]}{n},{n:04d},{given},{written}")
+        Path(f"{name}.csv").write_text("\n".join(lines))
+    done("keygen")
+    for name in ("left", "right"):
+        done("encode", f"{name}.csv", "--out", name)
+    return people
+
+
+def test_the_schema_that_init_writes_is_accepted_and_never_replaced(tmp_path):
+    shown = done("init", "other.toml", "--dry-run")
+    assert not Path("other.toml").exists()
+    assert done("init", "other.toml")["written"]
+    assert Path("other.toml").read_text() == shown["schema"]
+    assert load_schema(Path("other.toml")).name == "my project"
+    assert "new file" in str(refusal("init", "other.toml"))
+
+
+def test_there_is_no_keystore_without_a_passphrase(monkeypatch):
+    monkeypatch.delenv("NEUROVEIL_KEY_PASSPHRASE")
+    for command in (("keygen",), ("hospital-key",)):
+        assert "passphrase" in str(refusal(*command))
+    assert [each.name for each in Path().iterdir()] == ["linkage.toml"]
+
+
+def test_secrets_are_never_printed():
+    printed = link("keygen").output + link("show").output + link("rotate").output
+    made = link("hospital-key", "--json")
+    public = json.loads(made.stdout)["public_key"]
+    printed += made.output + link("wrap", "--for", public, "--out", "w.json").output
+    printed += Path("w.json").read_text() + Path("linkage.keystore").read_text()
+    store = load_keystore(Path("linkage.keystore"), PHRASE)
+    assert store.previous is not None
+    for secret in (store.current.secret, store.previous.secret, store.noise):
+        assert secret.hex() not in printed
+    assert PHRASE not in printed
+    assert "existing one" in str(refusal("keygen"))
+
+
+def test_a_mapping_needs_a_previous_key():
+    Path("patients.csv").write_text("patient,number,given_name,surname\nP,0001,A,B\n")
+    done("keygen")
+    assert "previous key" in str(refusal("encode", "patients.csv", "--with-previous"))
+    assert not Path("encoded").exists()
+
+
+def test_an_encoded_list_is_never_replaced(trial):
+    assert "existing one" in str(refusal("encode", "left.csv", "--out", "left"))
+
+
+@pytest.mark.parametrize("with_truth", [False, True])
+def test_thresholds_are_learned_and_fit_the_schema(trial, with_truth):
+    options: list[str] = []
+    if with_truth:
+        pairs = "\n".join(f"l{n},r{n}" for n in range(60))
+        Path("truth.csv").write_text(f"left,right\n{pairs}\n")
+        options = ["--truth", "truth.csv"]
+    learned = done("learn", "left", "right", *options)
+    assert learned["accuracy"]["f1"] > 0.97
+    text = link("learn", "left", "right", *options, "--quiet").stdout
+    assert tomllib.loads(text)["matching"] == learned["matching"]
+    Path("linkage.toml").write_text(SCHEMA + text)
+    assert load_schema(Path("linkage.toml")).matching.threshold == learned["matching"]["threshold"]
+    assert done("match", "left", "right")["matches"] == 60
+
+
+def test_people_who_stand_twice_in_one_list_are_found(trial):
+    text = Path("left.csv").read_text() + "\nx1,0005,Zed,Other\nx2,," + ",".join(trial[7])
+    Path("left.csv").write_text(text)
+    done("encode", "left.csv", "--allow", "duplicates", "--allow", "missing-numbers", "--out", "d")
+    assert done("match", "d", "--out", "m") | {"lists": None} == {
+        "matches": 2, "exact": 1, "review": 0, "lists": None, "out": "m",
+    }  # fmt: skip
+    assert done("resolve", "m", "d")["people"] == 60
+
+
+def test_what_cannot_be_matched_is_refused(trial):
+    Path("copy").mkdir()
+    Path("copy/left").symlink_to(Path("left").absolute())
+    assert "different names" in str(refusal("match", "left", "copy/left"))
+    assert "another file" in str(refusal("match", "left", "copy"))
+    done("match", "left", "right")
+    assert "a pair of these lists" in str(refusal("resolve", "linked", "left"))
+    assert "CSV with the columns" in str(refusal("resolve", "copy", "left", "right"))
+    Path("linkage.toml").write_text(SCHEMA + "[encoding]\nfill = 0.2\n")
+    assert "schema at hand" in str(refusal("match", "left", "right", "--out", "again"))
+
+
+def test_patient_keys_must_differ_between_hospitals(trial):
+    Path("left.csv").write_text(Path("left.csv").read_text().replace("l1,", "r1,"))
+    done("encode", "left.csv", "--out", "same")
+    done("match", "same", "right")
+    assert "a key in two of them" in str(refusal("resolve", "linked", "same", "right"))
