@@ -14,6 +14,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("evaluate", "What each way of sharing leaves for a classifier; internal."),
     "keys": ("keys", "Make and show the key that signs a site's certificates."),
     "link": ("link", "Find the same patient in two hospitals, by encodings and keyed ids."),
+    "submit": ("submit", "Send a release to a coordinator's server; shows first what would leave."),
+    "serve": ("serve", "Receive hospitals' releases and verify every certificate anew."),
     "ledger": ("ledger", "Set, show and check the privacy budget."),
     "reference": ("reference", "List the public scaling constants, or build your own."),
     "simulate": ("simulate", "Write a made-up cohort of real EDF+ files."),

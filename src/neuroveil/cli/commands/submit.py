@@ -1,0 +1,114 @@
+"""``neuroveil submit``: send a release to a coordinator's server."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neuroveil.cli.arguments import ExistingPath
+from neuroveil.cli.face import Face, common_options
+
+if TYPE_CHECKING:
+    from neuroveil.deploy.hospital.preview import Preview
+    from neuroveil.deploy.hospital.submit import Submitted
+    from neuroveil.keys import SiteKey
+
+_PATH = click.Path(path_type=Path)
+_FIELDS_SHOWN = 6
+
+
+@click.command()
+@click.argument("release", type=ExistingPath())
+@click.option("--to", "url", metavar="URL", help="The server, https://HOST:PORT.")
+@click.option("--key", type=_PATH, help="The site's key, from `neuroveil keys create`.")
+@click.option("--ca", type=_PATH, help="Certificate of the server's own authority (ca.pem).")
+@click.option("--server-key", type=_PATH,
+              help="File with the server's public key; receipts must be signed by it.")  # fmt: skip
+@click.option("--receipt", type=_PATH,
+              help="File for the receipt.  [default: RELEASE.receipt.json]")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Say exactly what would leave; send nothing.")
+@common_options
+def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
+    """Send RELEASE, a release folder, to a coordinator's server.
+
+    The release is verified here first; then only the files that its certificate binds are sent,
+    over HTTPS, each request signed by the site's key. Nothing else leaves: no recording, no
+    feature table, no identifier. An upload that was interrupted goes on where it stopped when
+    the same command is run again.
+
+    HTTPS_PROXY and NO_PROXY are honoured. A passphrase is taken from the variable
+    NEUROVEIL_KEY_PASSPHRASE, from the file that NEUROVEIL_KEY_PASSPHRASE_FILE names, or asked
+    for.
+    """
+    from neuroveil.deploy.hospital.preview import preview
+
+    shown = preview(release)
+    if dry_run:
+        face.result({**shown.as_dict(), "sent": False}, _describe(shown, face.verbose))
+        return 0
+    if not chosen["url"] or not chosen["key"]:
+        raise click.UsageError("--to and --key are needed, unless --dry-run is given.")
+    result = _send(face, release, shown, chosen)
+    file = chosen["receipt"] or release.resolve().with_name(
+        f"{release.resolve().name}.receipt.json"
+    )
+    file.write_text(json.dumps(result.receipt, indent=1) + "\n", encoding="utf-8")
+    for warning in result.warnings:
+        face.say(f"Warning: {warning}")
+    document = {
+        "sent": True, "content_id": shown.manifest.content_id, "bytes": result.n_bytes,
+        "receipt": result.receipt, "warnings": list(result.warnings),
+    }  # fmt: skip
+    face.result(
+        document,
+        f"Accepted: the server derived the certificate again, and it holds.\n"
+        f"Receipt in {file.name}, entry {result.receipt['audit_number']} of its audit log.",
+    )
+    return 0
+
+
+def _send(face: Face, release: Path, shown: Preview, chosen: dict[str, Any]) -> Submitted:
+    from neuroveil.deploy.hospital.submit import connect, submit
+    from neuroveil.privacy.verify import read_public_key
+
+    server_key = read_public_key(chosen["server_key"]) if chosen["server_key"] else None
+    connection = connect(chosen["url"], chosen["ca"], _open(chosen["key"]))
+    try:
+        with face.progress() as progress:
+            return submit(release, shown, connection, server_key, progress)
+    finally:
+        connection.close()
+
+
+def _open(path: Path) -> SiteKey:
+    from neuroveil.keys import find_passphrase, is_encrypted, load_key
+
+    return load_key(path, find_passphrase(_ask) if is_encrypted(path) else None)
+
+
+def _ask() -> str | None:
+    if not sys.stdin.isatty():
+        return None
+    return str(click.prompt("Passphrase of the key", hide_input=True, err=True)) or None
+
+
+def _describe(shown: Preview, verbose: bool) -> str:
+    lines = [f"Would be sent: {len(shown.manifest.files)} files, {shown.manifest.size} bytes."]
+    for file in shown.manifest.files:
+        lines.append(f"  {file.name}  {file.size} bytes  {file.digest}")
+        fields = shown.fields.get(file.name, [])
+        some = fields if verbose else fields[:_FIELDS_SHOWN]
+        more = f" and {len(fields) - len(some)} more (-v shows all)" if some != fields else ""
+        lines += [f"    fields: {', '.join(some)}{more}"] if fields else []
+    return "\n".join([
+        *lines,
+        f"Before them, a list of these names, sizes and digests: {shown.announcement_bytes} bytes.",
+        "With every request: the key's id, the time, a random number, the body's digest and a "
+        "signature.",
+        f"The certificate says: {shown.verdict}",
+        "Nothing was sent.",
+    ])  # fmt: skip

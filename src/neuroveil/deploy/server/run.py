@@ -1,0 +1,71 @@
+"""Run a server: uvicorn with TLS, on this machine unless the settings say otherwise."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+
+from neuroveil.deploy.server.app import create_app
+from neuroveil.deploy.server.guard import Guard
+from neuroveil.deploy.server.logs import log
+from neuroveil.deploy.server.protocol import patient_protocol
+from neuroveil.deploy.server.settings import load_settings
+from neuroveil.deploy.server.setup import overview_password, server_key
+from neuroveil.deploy.tls import WARN_BELOW_DAYS, days_left, tls_files
+from neuroveil.errors import StudyError, StudyMistake
+
+_FOLDER = "NEUROVEIL_SERVER_FOLDER"
+
+
+def application() -> Guard:
+    """Make the application in a worker's process.
+
+    Returns
+    -------
+    Guard
+        Of the folder that :func:`run_server` was called with.
+    """
+    folder = Path(os.environ[_FOLDER])
+    return create_app(load_settings(folder), server_key(folder), overview_password(folder))
+
+
+def run_server(folder: Path) -> None:
+    """Serve until the process is told to stop.
+
+    Parameters
+    ----------
+    folder : Path
+        The server's folder.
+
+    Raises
+    ------
+    StudyError
+        If settings, keys or certificates cannot be used.
+    """
+    import uvicorn
+
+    folder = folder.resolve()
+    settings, files = load_settings(folder), tls_files(folder)
+    server_key(folder), overview_password(folder)
+    try:
+        days = days_left(files.certificate.read_bytes())
+    except (OSError, ValueError):
+        raise StudyError([StudyMistake(
+            files.certificate.name, "the server's certificate as PEM", "none",
+            "Put certificate and key into the server's folder as tls.pem and tls.key.",
+        )]) from None  # fmt: skip
+    if days < WARN_BELOW_DAYS:
+        log("certificate.expires", days=round(days, 1))
+    os.environ[_FOLDER] = str(folder)
+    listen, limits = settings.listen, settings.limits
+    log("server.started", port=listen.port)
+    uvicorn.run(
+        f"{__name__}:{application.__name__}", factory=True, host=listen.host, port=listen.port,
+        workers=listen.workers, http=patient_protocol(limits.header_seconds), ws="none",
+        ssl_certfile=files.certificate, ssl_keyfile=str(files.key),
+        ssl_version=ssl.PROTOCOL_TLS_SERVER,
+        limit_concurrency=limits.connections, timeout_keep_alive=15, access_log=False,
+        log_level="error", server_header=False, proxy_headers=False, lifespan="off",
+        timeout_graceful_shutdown=30,
+    )  # fmt: skip

@@ -1,0 +1,132 @@
+"""``server.toml``: what a server accepts, and within which limits."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from neuroveil.errors import StudyMistake
+from neuroveil.study.section import PositiveFloat, Section, Text
+from neuroveil.study.validation import read_toml, validated
+
+FILE = "server.toml"
+
+Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=1)]
+TrustModel = Literal["local", "shuffled", "central"]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Terms(Section):
+    """``[study]``: what every release has to have in common, and what no request can lower."""
+
+    name: Text
+    columns_digest: Digest
+    reference: Text
+    reference_digest: Digest
+    features_digest: Digest
+    smallest_n_patients: Count = 10
+    largest_epsilon: PositiveFloat = 10.0
+    signed_by_hospital: bool = True
+
+
+class Limits(Section):
+    """``[limits]``: sizes, times and counts; beyond them a request is refused."""
+
+    chunk_mib: Count = 4
+    file_mib: Count = 512
+    submission_mib: Count = 1024
+    open_uploads: Count = 4
+    connections: Count = 200
+    header_seconds: PositiveFloat = 10.0
+    body_seconds: PositiveFloat = 60.0
+    examination_seconds: Count = 600
+    examination_mib: Count = 4096
+    examinations_at_once: Count = 2
+    free_mib: Annotated[int, Field(ge=0)] = 64
+
+
+class Listen(Section):
+    """``[listen]``: where the server is reached."""
+
+    host: Text = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8443
+    workers: Count = 1
+    beyond_this_machine: bool = False
+
+    def mistakes(self) -> list[StudyMistake]:
+        """List violated rules that involve more than one field.
+
+        Returns
+        -------
+        list of StudyMistake
+            Empty where the section is consistent.
+        """
+        if self.beyond_this_machine or _is_loopback(self.host):
+            return []
+        return [StudyMistake(
+            "listen.host", "an address of this machine only", "one that others can reach",
+            "Set beyond_this_machine = true if hospitals are to connect directly.",
+        )]  # fmt: skip
+
+
+class ServerSettings(Section):
+    """All of ``server.toml``, with the folder that it lies in."""
+
+    study: Terms
+    limits: Limits = Limits()
+    listen: Listen = Listen()
+    database: Text = "sqlite"
+    root: Path
+
+    @property
+    def database_location(self) -> Path | str:
+        """A SQLite file in the server's folder, or the URL of a PostgreSQL database."""
+        return self.root / "server.sqlite" if self.database == "sqlite" else self.database
+
+    def mistakes(self) -> list[StudyMistake]:
+        """List violated rules that involve more than one field.
+
+        Returns
+        -------
+        list of StudyMistake
+            Empty where the settings are consistent.
+        """
+        if self.database == "sqlite" or self.database.startswith("postgresql"):
+            return []
+        return [StudyMistake(
+            "database", "'sqlite', or a URL postgresql+psycopg://…", "another kind of database",
+            "Correct it, or leave it out for SQLite.",
+        )]  # fmt: skip
+
+
+def load_settings(folder: Path) -> ServerSettings:
+    """Read a server's settings.
+
+    Parameters
+    ----------
+    folder : Path
+        The server's folder.
+
+    Returns
+    -------
+    ServerSettings
+        Checked.
+
+    Raises
+    ------
+    StudyError
+        With all mistakes of the file at once.
+    """
+    document = read_toml(folder / FILE, FILE, "Make one with `neuroveil serve init`.")
+    document.pop("root", None)
+    return validated(ServerSettings, {**document, "root": folder}, hidden=("root",))
