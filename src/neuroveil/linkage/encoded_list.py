@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuroveil.errors import LinkageError
 from neuroveil.linkage.bloom import BitArray
@@ -77,6 +78,26 @@ class EncodedList:
     def n_records(self) -> int:
         """Number of rows."""
         return len(self.bits) if self.bits is not None else len(self.global_ids or ())
+
+    def take(self, rows: NDArray[np.int64]) -> EncodedList:
+        """Select rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (n_kept,)
+            Row numbers.
+
+        Returns
+        -------
+        EncodedList
+            Those rows, in the order given.
+        """
+
+        def texts(ids: tuple[str, ...] | None) -> tuple[str, ...] | None:
+            return None if ids is None else tuple(ids[row] for row in rows.tolist())
+
+        bits = None if self.bits is None else self.bits[rows]
+        return EncodedList(self.made_with, bits, texts(self.global_ids), texts(self.previous_ids))
 
     def site_list(self) -> SiteList:
         """Give the rows as matching takes them.

@@ -92,27 +92,3 @@ def parse_global_id(text: object, role: str) -> GlobalId:
             "Check that the column holds GlobalIDs.",
         )  # fmt: skip
     return GlobalId(int(found[1]), found[2], found[3])
-
-
-def require_one_version(ids: Sequence[str], role: str) -> None:
-    """Refuse GlobalIDs that cannot be compared with each other.
-
-    Parameters
-    ----------
-    ids : sequence of str
-        GlobalIDs.
-    role : str
-        What they are, for errors.
-
-    Raises
-    ------
-    LinkageError
-        If they have another form, or were made with more than one key or version of encoding.
-    """
-    parts = [parse_global_id(each, f"{role}, row {row}") for row, each in enumerate(ids, 1)]
-    kinds = {(part.encoding_version, part.key_id) for part in parts}
-    if len(kinds) > 1:
-        raise LinkageError(
-            role, "one linkage key and one version of encoding", f"{len(kinds)} of them",
-            "Encode everything again with the current key, or map the previous ids.",
-        )  # fmt: skip

@@ -105,7 +105,8 @@ def match_all(
     Parameters
     ----------
     lists : sequence of EncodedList
-        One a hospital; a single list is searched for people who stand there twice.
+        One a hospital; a single list is searched for people who stand there twice, with all
+        that is known. In several lists, rows of one GlobalID are put together first.
     schema : LinkageSchema
         What all of them were made with; its thresholds decide.
     progress : callable, optional
@@ -126,6 +127,12 @@ def match_all(
     found = MatchedLists({}, {}, {}, 0)
     n_exact = 0
     places = places_of(len(lists))
+    for number, each in enumerate(lists if len(lists) > 1 else ()):
+        twice = find_duplicates(schema.matching, None, each.global_ids).same
+        if len(twice):
+            found.matches[number, number] = twice
+            found.review[number, number], found.reasons[number, number] = NO_PAIRS, []
+            n_exact += len(twice)
     for done, place in enumerate(places, 1):
         pairs, review, reasons, exact = _pair(lists, place, schema)
         found.matches[place], found.review[place], found.reasons[place] = pairs, review, reasons
@@ -161,7 +168,7 @@ def resolve_people(
     LinkageError
         If a pair names a row that does not exist.
     """
-    matches = {place: matches.get(place, NO_PAIRS) for place in places_of(len(n_records))}
+    matches = {**dict.fromkeys(places_of(len(n_records)), NO_PAIRS), **matches}
     people = join_people(n_records, matches, undecided)
     either = {
         place: joined([pairs, undecided.get(place, NO_PAIRS)]) for place, pairs in matches.items()
@@ -203,15 +210,29 @@ def _pair(
             for numbered in _both_numbered(left, found.review)
         ]
         return found.same, found.review, reasons, exact
+    rows = _rows_once(left), _rows_once(right)
+    one, other = (each.take(kept) for each, kept in zip((left, right), rows, strict=True))
     candidates = None
-    if left.bits is not None and right.bits is not None and (
-        left.n_records * right.n_records > ALL_PAIRS_UP_TO
+    if one.bits is not None and other.bits is not None and (
+        one.n_records * other.n_records > ALL_PAIRS_UP_TO
     ):  # fmt: skip
-        plan = plan_blocking(left.bits, right.bits, rules.review_from)
-        candidates = blocked_pairs(left.bits, right.bits, plan)
-    matching = match_lists(left.site_list(), right.site_list(), rules, candidates)
+        plan = plan_blocking(one.bits, other.bits, rules.review_from)
+        candidates = blocked_pairs(one.bits, other.bits, plan)
+    matching = match_lists(one.site_list(), other.site_list(), rules, candidates)
     names: list[str] = [REASONS[int(each)] for each in matching.review_reasons]
-    return matching.matches, matching.review, names, matching.n_exact
+    matches, review = (
+        ScoredPairs(rows[0][pairs.left], rows[1][pairs.right], pairs.scores)
+        for pairs in (matching.matches, matching.review)
+    )
+    return matches, review, names, matching.n_exact
+
+
+def _rows_once(encoded: EncodedList) -> Rows:
+    """Give the rows of a list on which each GlobalID stands for the first time."""
+    first: dict[str, int] = {}
+    ids = encoded.global_ids or [""] * encoded.n_records
+    kept = [row for row, each in enumerate(ids) if not each or first.setdefault(each, row) == row]
+    return np.array(kept, dtype=np.int64)
 
 
 def _ids_of(encoded: EncodedList, pairs: ScoredPairs) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 
 from neuroveil.errors import LinkageError, StudyError
 from neuroveil.keys import sealing
-from neuroveil.linkage.global_id import global_ids, parse_global_id, require_one_version
+from neuroveil.linkage.global_id import global_ids, parse_global_id
 from neuroveil.linkage.identifiers import IdentifierRules, encode_identifier
 from neuroveil.linkage.key_service import PURPOSES, SEPARATED, LinkageKey, LocalKeyService
 from neuroveil.linkage.keystore import create_keystore, load_keystore, update_keystore
@@ -108,18 +108,6 @@ def test_keys_are_neither_shown_nor_copied():
 def test_what_is_no_global_id_is_refused(text):
     with pytest.raises(LinkageError, match="GlobalID, line 3"):
         parse_global_id(text, "GlobalID, line 3")
-
-
-def test_mixed_keys_and_versions_are_refused():
-    ids = [
-        *global_ids(encoded("1"), LocalKeyService(LinkageKey(SECRET))),
-        *global_ids(encoded("1"), LocalKeyService(LinkageKey(bytes(32)))),
-    ]
-    require_one_version(ids[:1] * 2, "ids")
-    with pytest.raises(LinkageError, match="2 of them"):
-        require_one_version(ids, "ids")
-    with pytest.raises(LinkageError, match="2 of them"):
-        require_one_version([ids[0], ids[0].replace("v1:", "v2:")], "ids")
 
 
 def test_a_keystore_gives_back_what_was_put_in(tmp_path):

@@ -1,5 +1,6 @@
 """A real OpenBao server and a real PKCS #11 token, on this machine only."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -143,7 +144,8 @@ def softhsm_token() -> Iterator[Token]:
     tool = shutil.which("softhsm2-util")
     if library is None or tool is None:
         absent("SoftHSM is not installed (Debian package: softhsm2)")
-    pytest.importorskip("pkcs11", reason="python-pkcs11 is not installed")
+    if importlib.util.find_spec("pkcs11") is None:
+        absent("python-pkcs11 is not installed (pip install neuroveil[pkcs11])")
     folder = Path(tempfile.mkdtemp(prefix="neuroveil-softhsm-"))
     (folder / "tokens").mkdir()
     configuration = folder / "softhsm2.conf"
