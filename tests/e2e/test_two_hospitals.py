@@ -85,7 +85,7 @@ def neuroveil(folder: Path, *words: str, code: int = 0) -> dict[str, object]:
 
 
 def write_lists(folder: Path) -> None:
-    """Write each hospital's patient list.
+    """Write each hospital's patient list, and one as if they were a single hospital.
 
     The first patient has the same number in both hospitals; of the other two nobody took down
     the number in the second, and the last one's name was misspelt there.
@@ -94,14 +94,14 @@ def write_lists(folder: Path) -> None:
     numbers = [f"{100000 + row}" for row in range(SPEC.n_patients)]
     numbers[-3:] = [numbers[0], "", ""]
     hospitals = [patient.hospital for patient in plan_cohort(SPEC).patients]
-    for hospital in set(hospitals):
+    for hospital in (*set(hospitals), "everybody"):
         with (folder / f"{hospital}.csv").open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)
             writer.writerow([*people, "number"])
             writer.writerows(
                 [*(values[row] for values in people.values()), numbers[row]]
                 for row, where in enumerate(hospitals)
-                if where == hospital
+                if hospital in (where, "everybody")
             )
 
 
@@ -123,6 +123,8 @@ def folder(tmp_path_factory) -> Path:
         neuroveil(root, "link", "match", "hospital-1", "hospital-2", "--out", "linked")
         neuroveil(root, "link", "resolve", "linked", "hospital-1", "hospital-2")
         neuroveil(root, "release", "study.toml")
+        neuroveil(root, "link", "encode", "everybody.csv", "--out", "everybody",
+                  "--allow", "missing-numbers", "--allow", "duplicates")  # fmt: skip
     return root
 
 
@@ -176,3 +178,12 @@ def test_the_same_files_without_linkage_would_count_three_people_twice(folder, t
     (tmp_path / "study.toml").write_text(study, encoding="utf-8")
     assert neuroveil(tmp_path, "check", "study.toml")["n_patients"] == SPEC.n_patients
     assert neuroveil(folder, "check", "study.toml")["n_patients"] == N_PEOPLE
+
+
+def test_two_keys_of_one_patient_inside_one_hospital_are_found_too(folder, tmp_path):
+    neuroveil(folder, "link", "match", "everybody", "--out", "alone")
+    neuroveil(folder, "link", "resolve", "alone", "everybody", "--out", "alone.csv")
+    study = STUDY.replace("people.csv", str(folder / "alone.csv"))
+    study = study.replace('folder = "cohort"', f"folder = {str(folder / 'cohort')!r}")
+    (tmp_path / "study.toml").write_text(study, encoding="utf-8")
+    assert neuroveil(tmp_path, "check", "study.toml")["n_patients"] == N_PEOPLE

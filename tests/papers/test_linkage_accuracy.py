@@ -197,3 +197,23 @@ def test_names_of_other_languages_are_found_too(population, f1):
     found = matched(list(halves[1]), learned.section)
     assert found.f1 >= f1
     assert found.precision >= 0.95
+
+
+@pytest.mark.long
+def test_accuracy_by_hardening(febrl, write_down):
+    """Thresholds and accuracy on FEBRL 4, for docs/linkage.md."""
+    few = ["given_name", "surname", "date_of_birth", "postcode"]
+    figures = {}
+    for name, fields in (("eight fields", list(FEBRL_FIELDS)), ("name, date, postcode", few)):
+        for step in ("", "xor_fold", "rule_90", "sliding_xor", "diffusion", "blip"):
+            learned, bits = held_out(febrl, fields, *filter(None, [step]))
+            found = matched(bits, learned.section)
+            figures[f"{name}, {step or 'no hardening'}"] = {
+                "threshold": learned.section.threshold,
+                "precision": round(found.precision, 4),
+                "recall": round(found.recall, 4),
+                "f1": round(found.f1, 4),
+            }
+    people = {"people a side": N_SIDE, "in both": N_SHARED}
+    write_down("linkage-accuracy", {"lists": people, "accuracy": figures})
+    assert figures["eight fields, no hardening"]["f1"] >= 0.99
