@@ -10,9 +10,10 @@ from neuroveil.errors import StudyError, StudyMistake
 from neuroveil.evaluate.planning import PlanQuestion
 from neuroveil.evaluate.planning.options import offered_options
 from neuroveil.pipeline.budget import budget_standing
-from neuroveil.pipeline.promise import named_reference, planning_scaling
+from neuroveil.pipeline.promise import named_reference, planning_scaling, scaling_budget
 from neuroveil.pipeline.settings import find_roster, require_epsilon
 from neuroveil.privacy import charge_request
+from neuroveil.privacy.central.dp_scaling import planned_scaling
 from neuroveil.privacy.validate import check_dimension, largest_delta
 from neuroveil.reference import default_reference, load_reference, population_caveats
 from neuroveil.simulate import spectrum_basis
@@ -188,16 +189,29 @@ def study_question(
             "Plan with norm = 'l2'; `neuroveil release --rehearse` shows what an L1 clip leaves.",
         )])  # fmt: skip
     n = find_roster(study).n_patients if n_patients is None else n_patients
+    drawn = scaling_budget(study, n)
+    scaling = planning_scaling(study)
+    if drawn is not None:
+        scaling = planned_scaling(named_reference(study).scaling_for(scaling.columns))
     return PlanQuestion(
-        scaling=planning_scaling(study),
+        scaling=scaling,
         n_patients=n,
         epsilons=epsilons or (require_epsilon(study),),
-        delta=default_delta(n) if privacy.delta is None else privacy.delta,
+        delta=_delta_of_rows(study, n),
         clip_norm=privacy.clip_norm,
         trust_model=privacy.trust_model,
         largest_codebook=privacy.largest_codebook,
         fresh_per_row=privacy.codebook_per_row,
+        spent_beside=(0.0, 0.0) if drawn is None else (drawn.epsilon, drawn.delta),
     )
+
+
+def _delta_of_rows(study: Study, n_patients: int) -> float:
+    """As set; else the largest without a reason, or half of it beside drawn constants."""
+    if study.privacy.delta is not None:
+        return study.privacy.delta
+    shared = study.reference.scaling == "dp_quantiles" and study.reference.delta != 0
+    return default_delta(n_patients) * (0.5 if shared else 1.0)
 
 
 def study_caveats(study: Study) -> tuple[str, ...]:
@@ -218,7 +232,14 @@ def study_caveats(study: Study) -> tuple[str, ...]:
     StudyError
         If there is no such reference.
     """
-    if study.reference.scaling != "public_reference":
+    reference = study.reference
+    if reference.scaling == "dp_quantiles":
+        return (
+            f"Constants of scaling are drawn from the cohort and spend epsilon = "
+            f"{reference.epsilon:g} on top of the epsilon of a row or of sums. What is said of "
+            "attackers counts that in; forecasts of what is left take the constants as exact.",
+        )
+    if reference.scaling != "public_reference":
         return ()
     if study.input.population is None:
         return (

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from neuroveil.errors import ChainError, StudyError
+from neuroveil.evaluate.planning import plan_release
+from neuroveil.evaluate.planning.entry import PlanWishes
 from neuroveil.pipeline.planning import Size, public_scaling, study_caveats, study_question
+from neuroveil.privacy.prediction import advantage_bound
 from neuroveil.reference import default_reference
 from neuroveil.study import load_study
 from neuroveil.types.catalogue import FEATURE_NAMES, STANDARD_CHANNELS
@@ -94,3 +97,20 @@ def test_caveats_tell_whom_the_reference_does_not_stand_for(write) -> None:
     children = write("epsilon = 1.0", population='population = "children"')
     assert any("Children" in caveat for caveat in study_caveats(children))
     assert study_caveats(write("epsilon = 1.0", population='population = "adults"')) == ()
+
+
+def test_drawn_constants_are_paid_for_and_counted_against_attackers(write) -> None:
+    """No word of constants that nothing pays for, and no bound that leaves them out."""
+    study = write(
+        'epsilon = 2.0\ndelta = 1e-6\nmechanism = "mean_covariance"\ntrust_model = "central"',
+        '[reference]\nscaling = "dp_quantiles"\nepsilon = 1.5\ndelta = 1e-7',
+    )
+    question = study_question(study, (), 5000)
+    assert question.spent_beside == (1.5, 1e-7)
+    assert question.delta == 1e-6
+    plan = plan_release(question, PlanWishes(drops=False))
+    assert not any("nothing pays for" in sentence for sentence in plan.coverage.sentences)
+    assert "1.5" in study_caveats(study)[0]
+    for forecast in plan.forecasts:
+        assert forecast.attack.advantage >= advantage_bound(3.5, 1e-7)
+        assert forecast.attack.advantage_of_noise is None

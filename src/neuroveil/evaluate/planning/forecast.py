@@ -67,7 +67,7 @@ def forecast_option(option: Option, question: PlanQuestion, epsilon: float) -> O
     return OptionForecast(
         option.label(components), option.mechanism, option.form, option.trust_model,
         float(charge.epsilon), float(charge.delta), row_epsilon, components,
-        _attack(settings, own, question.prior), rows, moments,
+        _attack(settings, own, question), rows, moments,
     )  # fmt: skip
 
 
@@ -167,10 +167,15 @@ def _advantage_of(mechanism: RowMechanism) -> float | None:
     return None
 
 
-def _attack(settings: ProtectSettings, own: float | None, prior: float) -> AttackBounds:
-    bound = advantage_bound(settings.epsilon, settings.delta)
-    posterior, exception = posterior_bound(settings.epsilon, settings.delta, prior)
-    return AttackBounds(bound, own, prior, posterior, exception)
+def _attack(settings: ProtectSettings, own: float | None, question: PlanQuestion) -> AttackBounds:
+    """Bound attackers by all that is spent on a patient, scaling constants included."""
+    beside, prior = question.spent_beside, question.prior
+    epsilon, delta = settings.epsilon + beside[0], settings.delta + beside[1]
+    posterior, exception = posterior_bound(epsilon, delta, prior)
+    # What the mechanism alone leaves says nothing about constants that are seen with it.
+    return AttackBounds(
+        advantage_bound(epsilon, delta), None if any(beside) else own, prior, posterior, exception
+    )
 
 
 def _moment_figures(

@@ -48,6 +48,9 @@ class PlanQuestion:
         Largest number of codewords of privunit; none for what is affordable.
     fresh_per_row : bool
         Whether every row has a codebook of its own.
+    spent_beside : tuple of float
+        Epsilon and delta that a release spends on constants of scaling; what is said of attackers
+        counts them in.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class PlanQuestion:
     prior: float = 0.5
     largest_codebook: int | None = None
     fresh_per_row: bool = False
+    spent_beside: tuple[float, float] = (0.0, 0.0)
     model: PublicModel | None = field(init=False)
 
     def __post_init__(self) -> None:
