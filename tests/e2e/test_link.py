@@ -121,7 +121,7 @@ def test_undecided_pairs_are_decided_by_a_person(link, hospitals, tmp_path):
     """A threshold that is too high leaves the misspelt name to a person."""
     schema = tmp_path / "linkage.toml"
     text = (hospitals["north"].parent / "linkage.toml").read_text()
-    schema.write_text(text.replace("threshold = 0.8", "threshold = 0.99"))
+    schema.write_text(text.replace("threshold = 0.73", "threshold = 0.99"))
     both = (hospitals["north"], hospitals["south"])
     matched = link("match", *both, "--out", "linked", "--json", cwd=tmp_path, code=5).json
     assert matched["review"] == 1

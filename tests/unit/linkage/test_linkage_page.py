@@ -1,5 +1,6 @@
 """What docs/linkage.md says about commands, settings and the policy is what there is."""
 
+import json
 import re
 import tomllib
 
@@ -38,4 +39,22 @@ def test_every_command_and_option_exists_and_every_command_is_told(page):
         }  # fmt: skip
         assert set(re.findall(r"--[a-z-]+", rest)) <= options, name
     told = {name for name, _ in calls} | set(re.findall(r"`([a-z-]+)`", page))
-    assert set(command.commands) - told <= {"show", "attack"}
+    assert set(command.commands) - told <= {"show"}
+
+
+def test_the_table_of_attacks_is_what_was_measured(page, project_root):
+    measured = json.loads((project_root / "docs/measured/linkage-attacks.json").read_text())
+    for name, outcomes in measured["figures"]["attacks"].items():
+        cells = [f"{each['success']:.1%}" if each["attacked"] else "–" for each in outcomes]
+        assert f"| {name} | {' | '.join(cells)} |" in page
+    chances = {
+        (name.partition(",")[0], each["attack"]): each["chance"]
+        for name, outcomes in measured["figures"]["attacks"].items()
+        for each in outcomes
+    }
+    assert round(chances["surname", "frequency alignment"], 3) == 0.084
+    assert round(chances["record", "frequency alignment"], 4) == 0.0002
+    assert round(chances["surname", "pattern mining, pieces"], 2) == 0.45
+    assert round(chances["record", "pattern mining, pieces"], 2) == 0.93
+    assert round(chances["record", "graph matching"], 3) == 0.003
+    assert measured["figures"]["settings"]["blip_flip"] == 0.05
