@@ -180,7 +180,8 @@ def _foundations(v: Values, put: Callable[..., None]) -> None:
         constants_drawn(v, put)
     put(
         guarantee__epsilon=lambda: (
-            v["guarantee.epsilon_rows"] + v["guarantee.epsilon_labels"]
+            v["guarantee.epsilon_rows"]
+            + v["guarantee.epsilon_labels"]
             + v["preprocessing.scaling"]["epsilon"]
         ),
         guarantee__delta_slack=lambda: v["guarantee.delta_slack"],

@@ -36,8 +36,12 @@ class IdentifierSection(Section):
     ----------
     column : str
         Column of the patient list.
-    scheme, pattern, check, check_digits, test_people, as_of_year
+    scheme, pattern, check, check_digits : str
         As in :class:`~neuroveil.linkage.identifiers.IdentifierRules`.
+    test_people : bool
+        As there.
+    as_of_year : int
+        As there.
     """
 
     column: Text

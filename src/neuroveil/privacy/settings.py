@@ -256,6 +256,8 @@ def charge_request(
         large for the roster and nobody says why, or scaling constants would be useless.
     """
     check_dimension(n_patients, "adjacency.n_roster")
+    # First by itself: what is no number cannot be added up exactly.
+    check_delta_for(n_patients, settings.delta, settings.delta_justification)
     check_delta_for(n_patients, float(settings.delta_total), settings.delta_justification)
     if settings.scaling_budget is not None:
         _check_scaling(settings, settings.scaling_budget, len(columns), n_patients)

@@ -103,12 +103,20 @@ class CohortSpec:
             (
                 "n_in_two_hospitals",
                 "a whole number from 0 to the patients of the last of several hospitals",
-                _is_whole(self.n_in_two_hospitals, 0, self.n_patients // self.n_hospitals)
-                and (self.n_in_two_hospitals == 0 or self.n_hospitals > 1),
+                self._fit_into_the_last_hospital(),
             ),
             ("line_frequency", "50 or 60 Hz", self.line_frequency in (50, 60)),
             ("seed", "a whole number that is not negative", _is_whole(self.seed, 0, 2**63)),
         ]
+
+    def _fit_into_the_last_hospital(self) -> bool:
+        """Whether so many can be in two hospitals; any number may, where the others are wrong."""
+        if not _is_whole(self.n_patients, 1, MAX_PATIENTS):
+            return True
+        if not _is_whole(self.n_hospitals, 1, self.n_patients):
+            return True
+        most = self.n_patients // self.n_hospitals if self.n_hospitals > 1 else 0
+        return _is_whole(self.n_in_two_hospitals, 0, most)
 
     @property
     def digest(self) -> str:
