@@ -412,7 +412,8 @@ def test_the_documented_figures_are_the_measured_ones() -> None:
     sentence = (
         f"counted bounds were too high in {alarms['derived']} and {alarms['learned']} (derived and "
         f"learned score), the Gaussian estimate in {alarms['gaussian']}, the noise scale in "
-        f"{alarms['noise_scale']}, the shape of the law in {alarms['noise_fit']}; no verdict was wrong"
+        f"{alarms['noise_scale']}, the shape of the law in {alarms['noise_fit']}; "
+        "no verdict on the noise was wrong"
     )
     assert sentence in " ".join(text.split())
 
