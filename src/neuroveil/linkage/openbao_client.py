@@ -123,7 +123,7 @@ class OpenBaoClient:
         self.address = address
         self._token = token
         self._role: AppRole | None = None
-        self._renew_after = float("inf")
+        self._renew_after = self._ends = float("inf")
         self._connection = _connection(address)
 
     def log_in(self, role: AppRole) -> None:
@@ -169,6 +169,13 @@ class OpenBaoClient:
         """
         if time.monotonic() > self._renew_after:
             self._renew()
+        try:
+            return self._send(method, path, body)
+        except LinkageError:
+            if self._role is None or time.monotonic() < self._ends:
+                raise
+        # The token ended while the request was under way: the machine slept, or is busy.
+        self.log_in(self._role)
         return self._send(method, path, body)
 
     def close(self) -> None:
@@ -199,6 +206,7 @@ class OpenBaoClient:
         self._token = token["client_token"]
         life = seconds if seconds > 0 else float("inf")
         self._renew_after = time.monotonic() + life * (1 - _RENEW_AT)
+        self._ends = time.monotonic() + life
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()

@@ -192,3 +192,26 @@ def test_thresholds_of_the_schema_that_init_writes_fit_it():
         right += int((matches.left == matches.right + 1800).sum())
     assert right / found > 0.98
     assert right / 600 > 0.95
+
+
+def test_a_rotation_reaches_a_hospital_by_a_second_wrapped_key(tmp_path):
+    done("keygen", "project.keystore")
+    public = done("hospital-key")["public_key"]
+
+    def send(name: str) -> str:
+        said = done("wrap", "project.keystore", "--for", public, "--out", name)
+        return str(said["key_id"])
+
+    first = send("first.json")
+    done("unwrap", "first.json", "--key-id", first)
+    done("rotate", "project.keystore")
+    second = send("second.json")
+    assert "another key" in str(refusal("unwrap", "second.json", "--key-id", first))
+    spoken = " ".join(second[at : at + 4] for at in range(0, 32, 4)).upper()
+    states = done("unwrap", "second.json", "--key-id", spoken)["keys"]
+    assert states == [
+        {"key_id": second, "state": "current"}, {"key_id": first, "state": "previous"},
+    ]  # fmt: skip
+    assert "at most two keys" in str(refusal("rotate"))
+    assert done("retire")["keys"][1] == {"key_id": first, "state": "retired"}
+    assert "a new key" in str(refusal("unwrap", "first.json", "--key-id", first))

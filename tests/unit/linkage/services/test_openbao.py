@@ -93,10 +93,10 @@ def test_a_hospital_without_rights_cannot_compute_ids(hospital):
 
 
 def test_a_token_is_renewed_and_a_revoked_hospital_is_locked_out(hospital, openbao_server):
-    """Tokens live one second and are renewed for two; then the role must log in again."""
-    client = hospital("hospital-4", token_ttl="1s", token_max_ttl="2s")
+    """Tokens live two seconds and are renewed for three; then the role must log in again."""
+    client = hospital("hospital-4", token_ttl="2s", token_max_ttl="3s")
     service, tokens = OpenBaoKeyService(client), set()
-    end = time.monotonic() + 3.5
+    end = time.monotonic() + 4.5
     while time.monotonic() < end:
         assert service.macs(numbers(1)) == LOCAL.macs(numbers(1))
         tokens.add(client._token)
@@ -106,6 +106,16 @@ def test_a_token_is_renewed_and_a_revoked_hospital_is_locked_out(hospital, openb
     time.sleep(2.1)
     with pytest.raises(LinkageError, match="revoked"):
         service.macs(numbers(1))
+
+
+def test_a_token_that_ended_unnoticed_is_replaced(hospital, monkeypatch):
+    """As after a laptop has slept: the client's clock says that there was time left."""
+    client = hospital("hospital-11", token_ttl="1s", token_max_ttl="1s")
+    first = client._token
+    client._renew_after = float("inf")
+    time.sleep(1.5)
+    assert OpenBaoKeyService(client).macs(numbers(1)) == LOCAL.macs(numbers(1))
+    assert client._token != first
 
 
 def test_a_revoked_secret_does_not_log_in_again(openbao_server):
