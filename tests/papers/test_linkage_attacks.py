@@ -44,9 +44,8 @@ def test_hardened_records_withstand_what_unhardened_ones_do_not():
 @pytest.mark.slow
 def test_one_field_alone_gives_its_names_away_under_most_hardenings():
     schema = schema_of(FIELDS[1:2])
-    assert outcomes(schema, (), 1500, 100)["pattern mining, values"] > 0.1
-    assert outcomes(schema, ("xor_fold",), 1500, 100)["frequency alignment"] > 0.1
-    assert outcomes(schema, ("blip",), 1500, 100)["frequency alignment"] < 0.1
+    assert outcomes(schema, ("xor_fold",), 1500, 100)["frequency alignment"] > 0.15
+    assert outcomes(schema, ("blip",), 1500, 100)["frequency alignment"] < 0.05
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +22,7 @@ from neuroveil.simulate.patient_list import FIELDS
 from neuroveil.simulate.patient_names import Population
 
 ATTACK_SEED = 7
-"""Of the made-up people; keys are drawn afresh each time."""
+"""Of the made-up people and of keys that protect nobody."""
 
 STEPS: tuple[tuple[Hardening, ...], ...] = (
     (), ("xor_fold",), ("rule_90",), ("sliding_xor",), ("diffusion",), ("blip",),
@@ -84,7 +83,7 @@ def attack_schema(
     population : {"nordic", "vietnamese", "english"}
         Whose names.
     seed : int
-        Of the made-up people.
+        Of the made-up people, and of keys for them alone.
 
     Returns
     -------
@@ -100,8 +99,8 @@ def attack_schema(
     rng = np.random.default_rng(seed)
     people = simulate_patient_list(n_people, rng, population)
     public = simulate_patient_list(n_people, rng, population)
-    keys = FieldKeys({field.name: secrets.token_bytes(KEY_BYTES) for field in schema.field})
-    shared, ours, theirs = (secrets.token_bytes(KEY_BYTES) for _ in range(3))
+    keys = FieldKeys({field.name: rng.bytes(KEY_BYTES) for field in schema.field})
+    shared, ours, theirs = (rng.bytes(KEY_BYTES) for _ in range(3))
     bits = _encoded(people, schema, keys, HardeningKeys(shared, ours))
     truth, values = _values(people, schema), _values(public, schema)
     grams, public_grams = _grams(truth, schema), _grams(values, schema)

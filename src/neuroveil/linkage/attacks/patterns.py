@@ -24,6 +24,7 @@ from neuroveil.linkage.bloom import BitArray
 Grams = frozenset[str]
 _MOST_PATTERNS = 40
 _FEWEST_BITS = 4
+_MISSED, _SEEN = 0.3, 0.05
 _TOGETHER = 0.97  # of the rarer bit's records hold the other, too
 
 
@@ -135,16 +136,14 @@ def _name_values(
     patterns: Sequence[Pattern], truth: Sequence[Grams], population: Sequence[Grams]
 ) -> AttackOutcome:
     """Name each record by the public value that fits the pieces it seems to hold best."""
-    values = [value for value, _ in Counter(population).most_common()]
-    names = [pattern.gram for pattern in patterns]
-    has = np.array([[gram in value for gram in names] for value in values], dtype=np.float64)
-    seems = np.array([pattern.holders for pattern in patterns], dtype=np.float64).T
-    n_right = 0
-    if len(patterns):
-        fit = seems @ has.T + (1 - seems) @ (1 - has).T
-        best = np.argmax(fit, axis=1)  # the commonest among equals
-        tried = seems.sum(axis=1) > 0
-        n_right = sum(
-            bool(tried[row]) and values[guess] == truth[row] for row, guess in enumerate(best)
-        )
+    counts = Counter(population)
+    values = list(counts)
+    fit = np.tile(np.log([float(counts[value]) for value in values]), (len(truth), 1))
+    for pattern in patterns:
+        # Bayes' rule, with a chance that a pattern is missed where its piece is, or seen where not.
+        has = np.array([pattern.gram in value for value in values], dtype=np.float64)
+        fit[pattern.holders] += np.log((1 - _MISSED) / _SEEN) * has
+        fit[~pattern.holders] += np.log(_MISSED / (1 - _SEEN)) * has
+    best = np.argmax(fit, axis=1) if patterns else []
+    n_right = sum(values[guess] == truth[row] for row, guess in enumerate(best))
     return AttackOutcome("pattern mining, values", len(truth), n_right, best_blind_guess(truth))
