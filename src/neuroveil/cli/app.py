@@ -13,6 +13,7 @@ from neuroveil.cli import COMMANDS
 from neuroveil.errors import NeuroveilError
 
 EXIT_INTERRUPTED = 130
+EXIT_UNREAD = 5
 EXIT_CODES = """\b
 Exit codes:
   0  done, or: the claim holds
@@ -77,7 +78,9 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, epilog=EXIT_CODES, context_settings={"max_content_width": 100})
+@click.group(cls=LazyGroup, epilog=EXIT_CODES, context_settings={
+    "max_content_width": 100, "help_option_names": ["-h", "--help"],
+})  # fmt: skip
 @click.version_option(package_name="neuroveil")
 def cli() -> None:
     """Share what is in EEG recordings without exposing a patient.
@@ -109,6 +112,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except (click.Abort, KeyboardInterrupt):
+        if as_json:
+            click.echo(json.dumps({"error": "interrupted", "exit_code": EXIT_INTERRUPTED}))
         click.echo("Stopped. Run the same command again to go on.", err=True)
         return EXIT_INTERRUPTED
     except click.ClickException as error:
@@ -120,7 +125,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
-        return 0
+        return EXIT_UNREAD  # the verdict was not reached, and 0 would say that all holds
     except Exception as error:  # the last line of defence; tells no values
         return _report_bug(error, as_json, verbose)
     return result if isinstance(result, int) else 0

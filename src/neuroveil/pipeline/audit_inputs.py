@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _LARGEST_INPUTS = 1 << 28  # a basis of a thousand columns and their covariance, with room
 
 _KEY, _BESIDE = "patient", ("n_windows", "seconds")
+_MOST_BESIDE = 1e12  # more than a life in milliseconds
 
 
 def load_frame(
@@ -194,7 +195,7 @@ def read_feature_table(
     values = _values(frame, columns, role)
     features = {column.name for column in columns}
     beside = [str(name) for name in frame.columns if name not in {_KEY, *_BESIDE, *features}]
-    counts = [_beside(frame, name) for name in _BESIDE]
+    counts = [_beside(frame, name, role) for name in _BESIDE]
     return FeatureTable(
         patients=tuple(keys.astype(str)),
         columns=columns,
@@ -242,11 +243,20 @@ def _values(frame: pd.DataFrame, columns: Sequence[Column], role: str) -> FloatA
         ) from None  # fmt: skip
 
 
-def _beside(frame: pd.DataFrame, name: str) -> FloatArray:
+def _beside(frame: pd.DataFrame, name: str, role: str) -> FloatArray:
     if name not in frame.columns:
         return np.zeros(len(frame))
-    cells: FloatArray = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.nan_to_num(cells)
+    try:
+        cells: FloatArray = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        cells = np.full(len(frame), np.inf)
+    cells = np.where(np.isnan(cells), 0.0, cells)
+    if bool(((cells < 0) | (cells > _MOST_BESIDE)).any()):
+        raise RecordingError(
+            role, f"counts of windows and seconds of 0 to {_MOST_BESIDE:g}", "something else",
+            "Correct these columns, or leave them out.",
+        )  # fmt: skip
+    return cells
 
 
 def _read_order(file: Path, patients: tuple[str, ...]) -> IntArray:

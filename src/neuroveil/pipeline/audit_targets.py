@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -190,10 +192,12 @@ def target_from_function(place: str, claim: Claim) -> AuditTarget:
     ChainError
         If the claim is out of range.
     """
-    name = place.rpartition(":")[2]
+    file, _, name = place.rpartition(":")
     subject = FunctionSubject(claim.facts(name), load_function(place))
     pipeline = ReplayedSubject(subject) if subject.facts.repeatable else None
-    return AuditTarget(subject, subject, pipeline, key=_key(subject, place))
+    module = sys.modules.get(file)
+    code = (file, None if module is None else module.__file__)
+    return AuditTarget(subject, subject, pipeline, key=_key(subject, place, code))
 
 
 def target_from_command(
@@ -225,7 +229,9 @@ def target_from_command(
         If the claim is out of range.
     """
     subject = CommandSubject(claim.facts("command"), split_command(command), form, time_limit)
-    return AuditTarget(subject, subject, None, key=_key(subject, command))
+    program, *arguments = subject.command
+    code = (shutil.which(program), *arguments)
+    return AuditTarget(subject, subject, None, key=_key(subject, command, code))
 
 
 def _scaling_of(study: Study, constants: Scaling) -> Callable[[FeatureTable], Scaling]:
@@ -245,7 +251,9 @@ def _ours(mechanism: RowMechanism) -> AuditTarget:
     )
 
 
-def _key(subject: Subject, place: str) -> dict[str, Any]:
+def _key(subject: Subject, place: str, code: Sequence[str | None] = ()) -> dict[str, Any]:
+    """Name a subject; code that was changed since is another one, whatever its name."""
+    files = [Path(name) for name in code if name and Path(name).is_file()]
     facts = subject.facts
     law = facts.law
     scale = law.scale if isinstance(law, AdditiveLaw) else None
@@ -253,6 +261,7 @@ def _key(subject: Subject, place: str) -> dict[str, Any]:
         "place": place, "name": facts.name, "epsilon": facts.epsilon, "delta": facts.delta,
         "dimension": facts.dimension, "clip_norm": facts.clip_norm, "norm": facts.norm,
         "law": None if law is None else law.family, "scale": scale,
+        "code": [sha256(file.read_bytes()).hexdigest() for file in files],
     }  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Exit codes and words of the command line, without a process of its own."""
 
+import io
 import json
 
 import pytest
@@ -50,6 +51,24 @@ def test_interruption_says_how_to_go_on(failing, capsys):
     failing(KeyboardInterrupt())
     assert app.run(["verify", "."]) == 130
     assert "go on" in capsys.readouterr().err
+
+
+def test_an_interruption_is_one_object_too(failing, capsys):
+    failing(KeyboardInterrupt())
+    assert app.run(["verify", ".", "--json"]) == 130
+    assert json.loads(capsys.readouterr().out) == {"error": "interrupted", "exit_code": 130}
+
+
+def test_output_that_nobody_reads_is_not_a_claim_that_holds(failing, monkeypatch):
+    monkeypatch.setattr("sys.stderr", io.StringIO())  # it is closed
+    failing(BrokenPipeError())
+    assert app.run(["verify", "."]) == 5
+
+
+@pytest.mark.parametrize("arguments", [[], ["plan"], ["audit"], ["audit", "mechanism"]])
+def test_help_has_a_short_name_as_well(capsys, arguments):
+    assert app.run([*arguments, "-h"]) == 0
+    assert "Usage: neuroveil" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["verify"], ["release", "--epsilon", "x"]])

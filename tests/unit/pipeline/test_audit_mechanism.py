@@ -111,6 +111,16 @@ def test_another_audit_takes_nothing_up(tmp_path):
     assert AuditFolder(tmp_path, settings_key({"epsilon": 1})).done() == {}
 
 
+def test_code_that_was_changed_is_another_target(tmp_path):
+    file = tmp_path / "noise.py"
+    keys = []
+    for text in ("def add(rows): return rows\n", "def add(rows): return rows + 1\n"):
+        file.write_text(text)
+        keys.append(settings_key(target_from_function(f"{file}:add", CLAIM).key))
+        keys.append(settings_key(target_from_command(f"python {file}", CLAIM).key))
+    assert len(set(keys)) == 4
+
+
 def test_pages_of_an_earlier_audit_go_and_other_files_stay(tmp_path):
     (tmp_path / "mine.html").write_text("x")
     folder = AuditFolder(tmp_path, "key")

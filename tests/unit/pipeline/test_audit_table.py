@@ -266,6 +266,10 @@ class TestTables:
             (frame.assign(patient=["a", "a", "b", "c", "d", "e"]), "one row a patient"),
             (frame.assign(patient=["a", None, "b", "c", "d", "e"]), "a roster key in every row"),
             (frame.assign(Cz__variance=np.inf), "finite values"),
+            (frame.assign(n_windows="many"), "counts of windows"),
+            (frame.assign(n_windows=1e300), "counts of windows"),
+            (frame.assign(seconds=np.inf), "counts of windows"),
+            (frame.assign(seconds=-1.0), "counts of windows"),
         ):
             change.to_csv(file, index=False)
             with pytest.raises(RecordingError, match=message):

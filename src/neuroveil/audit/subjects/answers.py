@@ -33,8 +33,11 @@ def as_releases(answers: Any, n_trials: int, role: str) -> FloatArray:
         If they are no numbers, of different sizes, or not one a trial.
     """
     try:
-        values = np.asarray(answers, dtype=np.float64)
-    except (TypeError, ValueError):
+        values = np.asarray(answers)
+        if np.iscomplexobj(values):  # a cast would drop half of every answer, and only warn
+            raise TypeError
+        values = values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise mistake(
             "releases of numbers, all of one size", "something else",
             "Give arrays of floats, of the same shape each time.", role,

@@ -17,7 +17,7 @@ import numpy as np
 
 from neuroveil.audit.subject import SubjectFacts
 from neuroveil.audit.subjects.answers import as_releases, mistake
-from neuroveil.audit.subjects.loading import ROLE
+from neuroveil.audit.subjects.loading import ROLE, apart_from_results
 from neuroveil.types.recording import FloatArray
 
 
@@ -73,8 +73,9 @@ class FunctionSubject:
             trial.
         """
         try:
-            answers = self._answers(rows, n_trials, seed)
-        except Exception as error:  # somebody else's code can fail in any way
+            with apart_from_results():
+                answers = self._answers(rows, n_trials, seed)
+        except (Exception, SystemExit) as error:  # somebody else's code can fail in any way
             raise mistake(
                 "a function that gives a release of a table", f"{type(error).__name__} inside it",
                 "Call it with an array of this shape yourself, and correct it.", ROLE,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -40,20 +42,36 @@ def load_function(target: str) -> Callable[..., Any]:
     if not place or not name:
         raise _mistake(_FORM, "another form", "Name a function, for example examples.noise:add.")
     try:
-        function = getattr(_module(place), name)
-    except AttributeError:
-        raise _mistake(
-            _FORM, "a module without this function", "Correct the name after the colon."
-        ) from None
-    except Exception as error:  # importing runs somebody else's code
+        with apart_from_results():
+            module = _module(place)
+    except (Exception, SystemExit) as error:  # importing runs somebody else's code
         raise _mistake(
             _FORM, f"{type(error).__name__} on import",
             "Check the name before the colon, and that the module imports by itself.",
         ) from error  # fmt: skip
+    function = getattr(module, name, None)
+    if function is None:
+        raise _mistake(_FORM, "a module without this function", "Correct the name after the colon.")
     if not callable(function):
         raise _mistake(_FORM, f"a {type(function).__name__}", "Name something that can be called.")
     found: Callable[..., Any] = function
     return found
+
+
+@contextlib.contextmanager
+def apart_from_results() -> Iterator[None]:
+    """Drop what somebody else's code prints: standard output is for the result of the audit.
+
+    Yields
+    ------
+    None
+        While the code runs.
+    """
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+    ):
+        yield
 
 
 def _module(place: str) -> ModuleType:

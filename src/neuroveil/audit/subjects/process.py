@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 from dataclasses import dataclass
 
 from neuroveil.audit.subject import SubjectFacts
 from neuroveil.audit.subjects.answers import as_releases
+from neuroveil.audit.subjects.calling import MOST_BYTES, call_program
 from neuroveil.audit.subjects.exchange import FORMATS
 from neuroveil.errors import MachineError, StudyError, StudyMistake
 from neuroveil.types.recording import FloatArray
@@ -93,11 +93,8 @@ class CommandSubject:
 
     def _call(self, question: bytes) -> bytes:
         try:
-            done = subprocess.run(
-                self.command, input=question, capture_output=True, timeout=self.time_limit,
-                check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
+            done = call_program(self.command, question, self.time_limit)
+        except TimeoutError:
             raise MachineError(
                 ROLE, f"an answer within {self.time_limit:g} s", "none",
                 "Ask for fewer trials, or allow more time with --time-limit.",
@@ -107,13 +104,18 @@ class CommandSubject:
                 "a program that can be started", type(error).__name__,
                 "Give its path, or put it on PATH; shell syntax is not understood.",
             ) from None  # fmt: skip
-        if done.returncode != 0:
-            n_lines = len(done.stderr.splitlines())
+        if not done.is_whole:
             raise _mistake(
-                "exit code 0", f"{done.returncode}, and {n_lines} lines on standard error",
+                f"an answer of at most {MOST_BYTES >> 20} MiB", "a longer one",
+                "Write nothing but the answer to standard output, or ask for fewer trials.",
+            )  # fmt: skip
+        if done.exit_code != 0:
+            n_lines = done.n_error_lines
+            raise _mistake(
+                "exit code 0", f"{done.exit_code}, and {n_lines} lines on standard error",
                 "Feed it one table yourself to see what it says.",
             )  # fmt: skip
-        return done.stdout
+        return done.output
 
 
 def split_command(text: str) -> tuple[str, ...]:

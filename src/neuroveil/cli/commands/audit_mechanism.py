@@ -48,7 +48,7 @@ _FOLDER = "audit-mechanism"
               help="How rows and answers of a program are written.")  # fmt: skip
 @click.option("--time-limit", type=float, default=600.0, show_default=True,
               help="Seconds for one call of a program.")  # fmt: skip
-@click.option("--trials", type=click.IntRange(min=100), help="Certifying trials a side.")
+@click.option("--trials", type=click.IntRange(100, 10_000_000), help="Certifying trials a side.")
 @click.option("--quick", is_flag=True, help="A first look, with few trials.")
 @click.option("--only", multiple=True, type=click.Choice(ATTACKS), help="This attack alone.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,

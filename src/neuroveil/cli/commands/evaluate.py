@@ -27,7 +27,7 @@ if TYPE_CHECKING:
               help="mlp, logistic or noise_aware; repeat for several.  [default: all]")  # fmt: skip
 @click.option("--way", "ways", multiple=True, metavar="NAME",
               help="A way of sharing; repeat for several.  [default: all]")  # fmt: skip
-@click.option("--rounds", type=click.IntRange(min=2),
+@click.option("--rounds", type=click.IntRange(2, 1000),
               help="Rounds of noise and folds.  [default: 10; 3 from 200 patients]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of everything random.")
 @click.option("--dry-run", is_flag=True, help="Count labels and work; read no signal.")

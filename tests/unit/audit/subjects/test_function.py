@@ -119,3 +119,31 @@ class TestLoading:
     def test_what_is_no_function_is_refused(self, target):
         with pytest.raises(StudyError, match="FUNCTION"):
             load_function(target)
+
+
+def leave(rows):
+    raise SystemExit(0)
+
+
+def test_a_function_that_ends_the_process_is_refused():
+    with pytest.raises(StudyError, match="SystemExit inside it"):
+        subject(leave).run(ROWS, 1, None)
+
+
+def test_a_module_that_ends_the_process_is_refused(tmp_path):
+    (tmp_path / "script.py").write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(StudyError, match="SystemExit on import"):
+        load_function(f"{tmp_path / 'script.py'}:release")
+
+
+def test_what_a_function_prints_is_not_taken_for_a_result(tmp_path, capsys):
+    code = "print('Canary')\ndef release(rows):\n    print('Canary')\n    return rows\n"
+    (tmp_path / "loud.py").write_text(code)
+    subject(load_function(f"{tmp_path / 'loud.py'}:release")).run(ROWS, 2, None)
+    assert "Canary" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("released", [[1 + 2j], [10**400]])
+def test_numbers_that_do_not_fit_are_refused_instead_of_cut(released):
+    with pytest.raises(StudyError, match="numbers"):
+        subject(lambda rows: released).run(ROWS, 1, None)

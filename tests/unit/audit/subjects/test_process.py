@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from neuroveil.audit.subject import SubjectFacts
+from neuroveil.audit.subjects.calling import call_program
 from neuroveil.audit.subjects.exchange import FORMATS
 from neuroveil.audit.subjects.process import CommandSubject, split_command
 from neuroveil.errors import MachineError, StudyError
@@ -110,3 +113,43 @@ def test_quotes_are_understood_and_must_be_closed():
     assert split_command("python -c 'a b' \"c d\"") == ("python", "-c", "a b", "c d")
     with pytest.raises(StudyError, match="quotes"):
         split_command("python 'x")
+
+
+def test_a_child_that_hangs_is_ended_with_its_program(tmp_path):
+    witness = tmp_path / "child"
+    child = f"import time; time.sleep(1.5); open({str(witness)!r}, 'w')"
+    code = (
+        f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}])\n"
+        "import time; time.sleep(60)"
+    )
+    with pytest.raises(MachineError):
+        program(code, time_limit=1.0).run(ROWS, 1, None)
+    time.sleep(2.0)
+    assert not witness.exists()
+
+
+def test_a_flood_is_cut_off_and_leaves_nothing_running():
+    code = "import os; os.write(2, b'x')\nwhile True: os.write(1, b'Canary' * 1000)"
+    began = time.monotonic()
+    answer = call_program((sys.executable, "-c", code), b"", 30.0, most_bytes=1_000_000)
+    assert not answer.is_whole
+    assert len(answer.output) <= 1_000_000
+    assert time.monotonic() - began < 20
+
+
+def test_a_long_question_that_is_not_read_is_no_mistake():
+    answer = call_program((sys.executable, "-c", "print(1)"), b"0" * 10_000_000, 30.0)
+    assert (answer.output.strip(), answer.exit_code) == (b"1", 0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files as Linux does")
+def test_calls_leave_no_files_open():
+    call_program((sys.executable, "-c", ""), b"", 30.0)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        call_program((sys.executable, "-c", ""), b"", 30.0)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_no_limit_of_time_is_a_limit_too():
+    assert program(PROGRAMS["npy"], time_limit=float("inf")).run(ROWS, 1, None).shape == (1, 6)
