@@ -89,7 +89,10 @@ def _chance(values: FloatArray) -> float:
     """Chance that two fresh values are equal: spacing over the interquartile range.
 
     That is more than it really is for Gaussian and Laplace noise, so p values are too large
-    rather than too small.
+    rather than too small. Releases may be rounded, which costs no privacy and makes values equal:
+    the spacing is that of binary places or the smallest distance of two values that differ,
+    whichever is larger. Of noise without any grid, that distance makes about one pair of equal
+    values likely, however many there are.
     """
     cells = values[values != 0]
     if not cells.size:
@@ -98,6 +101,9 @@ def _chance(values: FloatArray) -> float:
     # Where half of the values are one and the same, their size has to do.
     width = float(upper - lower) or float(np.abs(cells).max())
     spacing: float = 2.0 ** float(np.median(lowest_bit(cells)))
+    distances = np.diff(np.unique(values))
+    if distances.size:  # else all are one and the same
+        spacing = max(spacing, float(distances.min()))
     return min(1.0, spacing / width)
 
 

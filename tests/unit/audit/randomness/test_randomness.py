@@ -148,6 +148,24 @@ def test_our_mechanisms_pass(spec):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("decimals", [0, 2, 4, 6])
+@pytest.mark.parametrize("dimension", [1, 5])
+def test_rounding_is_no_repetition(decimals, dimension):
+    """Decimals cost no privacy and make values equal, as often as their spacing says.
+
+    False alarms: below 1e-6, unseeded.
+    """
+    result = audited(
+        lambda rows, n_trials: np.round(rows + noise((n_trials, *rows.shape)), decimals), dimension
+    )
+    assert result.verdict == "no_attack_succeeded"
+
+
+def test_a_seed_used_twice_is_found_in_rounded_releases():
+    result = audited(lambda rows, n_trials: np.round(rows + noise((n_trials, *rows.shape), 7), 1))
+    assert result.verdict == "violated"
+
+
 def test_nulls_raise_no_alarm_in_100_runs():
     """False alarms: 100 runs at 1e-6 each."""
     verdicts = {
