@@ -211,12 +211,14 @@ def read_encoded(path: Path, role: str = "encoded patient list") -> EncodedList:
             raise ValueError
         names = MadeWith.__dataclass_fields__
         made_with = MadeWith(**{name: about[name] for name in names})
+        encoded = EncodedList(
+            made_with, _bits(table), _texts(table, _IDS), _texts(table, _PREVIOUS)
+        )
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
         raise LinkageError(
             role, "a file as `neuroveil link encode` writes it", "another file",
             "Name the file encoded.parquet of each hospital.",
         ) from None  # fmt: skip
-    encoded = EncodedList(made_with, _bits(table), _texts(table, _IDS), _texts(table, _PREVIOUS))
     _require_sound(encoded, role)
     return encoded
 
@@ -257,16 +259,26 @@ def require_alike(one: EncodedList, other: EncodedList, schema: LinkageSchema) -
 
 
 def _bits(table: Any) -> BitArray | None:
+    import pyarrow as pa
+
     if _BITS not in table.column_names:
         return None
-    column = table.column(_BITS).combine_chunks()
-    width = column.type.byte_width
+    column = table.column(_BITS)
+    if not pa.types.is_fixed_size_binary(column.type) or column.null_count:
+        raise ValueError
     raw = b"".join(column.to_pylist())
-    return np.frombuffer(raw, dtype=np.uint8).reshape(-1, width)
+    return np.frombuffer(raw, dtype=np.uint8).reshape(-1, column.type.byte_width)
 
 
 def _texts(table: Any, name: str) -> tuple[str, ...] | None:
-    return tuple(table.column(name).to_pylist()) if name in table.column_names else None
+    import pyarrow as pa
+
+    if name not in table.column_names:
+        return None
+    column = table.column(name)
+    if not pa.types.is_string(column.type) or column.null_count:
+        raise ValueError
+    return tuple(column.to_pylist())
 
 
 def _require_sound(encoded: EncodedList, role: str) -> None:

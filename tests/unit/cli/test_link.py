@@ -170,6 +170,13 @@ def test_patient_keys_must_differ_between_hospitals(trial):
     assert "a key in two of them" in str(refusal("resolve", "linked", "same", "right"))
 
 
+@pytest.mark.parametrize("text", ["patient,row\nl1,0\n", "patient,row\nl1,first\n", "a,b\n1,2\n"])
+def test_the_map_of_another_list_is_refused(trial, text):
+    done("match", "left", "right")
+    Path("left/local-map.csv").write_text(text)
+    assert isinstance(refusal("resolve", "linked", "left", "right"), LinkageError)
+
+
 @pytest.mark.slow
 def test_thresholds_of_the_schema_that_init_writes_fit_it():
     """Three lists of 2,000 made-up people, 200 in both, an error in a fifth of their values."""

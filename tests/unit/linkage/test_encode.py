@@ -221,7 +221,18 @@ def test_mixed_ids_and_empty_encodings_are_refused(tmp_path, encoded):
         place = table.column_names.index("encoding")
         return table.set_column(place, "encoding", pa.array(bits, pa.binary(128)))
 
-    for change, expected in ((mixed, "row 2"), (empty, "row 1.*with bits")):
+    def untyped(table):
+        place = table.column_names.index("encoding")
+        return table.set_column(place, "encoding", pa.array(["a"] * 3))
+
+    def missing(table):
+        return table.set_column(0, "global_id", pa.array(["a", None, "b"]))
+
+    expectations = (
+        (mixed, "row 2"), (empty, "row 1.*with bits"), (untyped, "another file"),
+        (missing, "another file"),
+    )  # fmt: skip
+    for change, expected in expectations:
         file = tmp_path / f"{change.__name__}.parquet"
         write_encoded(file, encoded.encoded)
         rewritten(file, change_table=change)

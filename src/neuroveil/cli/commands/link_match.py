@@ -179,6 +179,8 @@ def _write_people(
     lines: list[tuple[Any, ...]] = []
     for number, (name, folder) in enumerate(zip(names, folders, strict=True)):
         keys = _local_keys(folder / MAP_FILE)
+        if keys and set(keys) != set(range(len(resolved.people.of_record[number]))):
+            raise _wrong_map()
         groups = resolved.undecided[number].tolist()
         for row, person in enumerate(resolved.people.of_record[number].tolist()):
             key = keys.get(row, f"{name}:{row}")
@@ -194,7 +196,17 @@ def _write_people(
 def _local_keys(path: Path) -> dict[int, str]:
     if not path.is_file():
         return {}
-    return {int(row["row"]): row["patient"] for row in _table(path, ("patient", "row"))}
+    try:
+        return {int(row["row"]): row["patient"] for row in _table(path, ("patient", "row"))}
+    except ValueError:
+        raise _wrong_map() from None
+
+
+def _wrong_map() -> LinkageError:
+    return LinkageError(
+        "local map", "a patient key for each row of its list", "other rows",
+        "Keep the two files of `neuroveil link encode` together.",
+    )  # fmt: skip
 
 
 def _read_pairs(
