@@ -5,6 +5,8 @@ from neuroveil.linkage.schema import LinkageSchema
 from neuroveil.pipeline.linkage_attacks import attack_schema, with_hardening
 from neuroveil.study.validation import validated
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def make_schema():

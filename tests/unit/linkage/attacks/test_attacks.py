@@ -15,6 +15,8 @@ from neuroveil.linkage.global_id import global_ids
 from neuroveil.linkage.identifiers import IdentifierRules, encode_identifier
 from neuroveil.linkage.key_service import LinkageKey, LocalKeyService
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def random_bits(surnames) -> np.ndarray:
