@@ -7,6 +7,7 @@ possible outputs repeat by their nature, but at no lag more than at another.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ FALSE_ALARM = 1e-6
 
 _MOST_PAIRS = 2_000_000
 _MOST_PLACES = 1500
+_ATOM = 0.01  # a value that is more frequent has a chance of its own, and no spacing
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,10 @@ def repeated_rows(streams: Streams) -> Repeats:
     """
     rows = streams.units.reshape(-1, streams.dimension)
     keys = np.ascontiguousarray(rows).view([("", rows.dtype)] * streams.dimension).ravel()
-    return _repeats(keys, _chance(rows) ** streams.dimension)
+    single = _chance(rows)
+    if streams.dimension == 1:
+        return _repeats(keys, single)
+    return _repeats(keys, math.prod(max(single, _equal_share(column)) for column in rows.T))
 
 
 def repeated_values(streams: Streams) -> Repeats:
@@ -82,7 +87,12 @@ def repeated_values(streams: Streams) -> Repeats:
     Repeats
         Of single values, over both runs one after the other.
     """
-    return _repeats(streams.units.ravel(), _chance(streams.units))
+    cells = streams.units.ravel()
+    values, place, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    rare = counts <= max(1.0, _ATOM * cells.size)
+    if values.size > 1 and rare.any():  # a range that values are clamped to, or zeros by design
+        cells = cells[rare[place.ravel()]]
+    return _repeats(cells, _chance(streams.units))
 
 
 def _chance(values: FloatArray) -> float:
@@ -105,6 +115,17 @@ def _chance(values: FloatArray) -> float:
     if distances.size:  # else all are one and the same
         spacing = max(spacing, float(distances.min()))
     return min(1.0, spacing / width)
+
+
+def _equal_share(column: FloatArray) -> float:
+    """Share of equal pairs in one column, which says how often whole rows are equal by chance.
+
+    Noise that is used twice raises it too, but by the share of repeated rows alone, and the
+    product over columns stays far below that share.
+    """
+    counts = np.unique(column, return_counts=True)[1].astype(np.float64)
+    n = column.size
+    return 0.0 if counts.size == 1 else float(counts @ (counts - 1)) / (n * (n - 1))
 
 
 def _repeats(keys: npt.NDArray[np.generic], chance: float) -> Repeats:
