@@ -253,6 +253,7 @@ class _Positions:
         self.key = key
         self.count = count
         self.length = length
+        self.n_blocks = -(-count // _POSITIONS_A_BLOCK)
         self.numbers: dict[tuple[str, str], int] = {}
         self.values: dict[tuple[str, str], tuple[int, ...]] = {}
         self.drawn: list[bytes] = []
@@ -269,8 +270,9 @@ class _Positions:
     def table(self) -> NDArray[np.uint16]:
         """Positions by number of a piece, shape (n_pieces, count)."""
         drawn = np.frombuffer(b"".join(self.drawn), dtype=">u2")
+        drawn = drawn.reshape(-1, self.n_blocks * _POSITIONS_A_BLOCK)[:, : self.count]
         # The length divides 2^16, so the remainder is uniform.
-        return (drawn.reshape(-1, self.count) % self.length).astype(np.uint16)
+        return (drawn % self.length).astype(np.uint16)
 
     def forget_if_many(self) -> None:
         """Bound the memory that large lists take."""
@@ -280,12 +282,10 @@ class _Positions:
     def _number(self, salt: str, gram: str) -> int:
         number = self.numbers.get((salt, gram))
         if number is None:
-            number = len(self.drawn)
+            number = self.numbers[salt, gram] = len(self.drawn)
             message = f"{salt}\x1f{gram}\x1f".encode()
-            blocks = [
-                hmac.digest(self.key, message + bytes([block]), "sha256")
-                for block in range(-(-self.count // _POSITIONS_A_BLOCK))
-            ]
-            self.drawn.append(b"".join(blocks)[: 2 * self.count])
-            self.numbers[salt, gram] = number
+            stream = hmac.digest(self.key, message + b"\0", "sha256")
+            for block in range(1, self.n_blocks):
+                stream += hmac.digest(self.key, message + bytes([block]), "sha256")
+            self.drawn.append(stream)
         return number
