@@ -71,7 +71,9 @@ def repeated_rows(streams: Streams) -> Repeats:
     single = _chance(rows)
     if streams.dimension == 1:
         return _repeats(keys, single)
-    return _repeats(keys, math.prod(max(single, _equal_share(column)) for column in rows.T))
+    chance = math.prod(max(single, _equal_share(column)) for column in rows.T)
+    # Shares are estimates, and numbers of equal pairs vary more than rare events do.
+    return _repeats(keys, chance if chance == single**streams.dimension else 2 * chance)
 
 
 def repeated_values(streams: Streams) -> Repeats:

@@ -162,3 +162,19 @@ def test_what_cannot_be_measured_is_refused() -> None:
         audit_noise(GAUSSIAN, np.full((3, 5), np.nan))
     with pytest.raises(ChainError, match="additive"):
         audit_noise(SubjectFacts("no law", 1.0, 0.0, 5, 2.0), np.zeros((3, 5)))
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 3])
+def test_rounded_noise_still_follows_its_law(decimals: int) -> None:
+    """2,000 cells, rounded after the noise was added. 20 runs, fixed seed."""
+    generator = np.random.default_rng(11)
+    zeros = np.zeros((400, 5))
+    for _ in range(20):
+        released = np.round(generator.normal(0.0, SIGMA, zeros.shape), decimals)
+        assert audit_noise(GAUSSIAN, released, zeros).verdict == "no_attack_succeeded"
+
+
+def test_rounded_noise_of_another_law_is_found() -> None:
+    generator = np.random.default_rng(12)
+    released = np.round(generator.laplace(0.0, SIGMA / math.sqrt(2), (400, 5)), 1)
+    assert audit_noise(GAUSSIAN, released, np.zeros((400, 5))).verdict == "violated"
