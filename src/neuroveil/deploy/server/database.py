@@ -36,6 +36,7 @@ SUBMISSION = sa.Table(
     sa.Column("content_id", sa.String(64), primary_key=True),
     sa.Column("key_id", sa.String(32), primary_key=True),
     sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("begun", sa.Float, nullable=False),
     sa.Column("manifest", sa.Text, nullable=False),
     sa.Column("facts", sa.Text),
     sa.Column("receipt", sa.Text),
@@ -80,7 +81,7 @@ class Database:
     """
 
     def __init__(self, location: Path | str) -> None:
-        self._is_file = isinstance(location, Path)
+        self._file = location if isinstance(location, Path) else None
         try:
             self._engine = _file(location) if isinstance(location, Path) else _server(location)
         except (ImportError, sa.exc.ArgumentError):
@@ -98,13 +99,15 @@ class Database:
             If the database cannot be reached.
         """
         try:
+            if self._file is not None:
+                os.close(os.open(self._file, os.O_WRONLY | os.O_CREAT, 0o600))
             with self._engine.execution_options(**{_WRITES: True}).begin() as connection:
                 self._lock(connection)
                 METADATA.create_all(connection)
-                guards = _GUARDS.values() if self._is_file else (_GUARD_FUNCTION, _GUARD_TRIGGER)
+                guards = _GUARDS.values() if self._file else (_GUARD_FUNCTION, _GUARD_TRIGGER)
                 for guard in guards:
                     connection.exec_driver_sql(guard)
-        except sa.exc.SQLAlchemyError:
+        except (sa.exc.SQLAlchemyError, OSError):
             raise MachineError(
                 "database", "a database that answers", "none",
                 "Check that it runs, and the rights of the server's folder.",
@@ -136,7 +139,7 @@ class Database:
             yield connection
 
     def _lock(self, connection: sa.Connection) -> None:
-        if not self._is_file:
+        if self._file is None:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
             connection.exec_driver_sql("SET LOCAL synchronous_commit = 'on'")
 
@@ -156,9 +159,11 @@ def _refused() -> Iterator[None]:
 
 def _file(path: Path) -> sa.Engine:
     def connect() -> sqlite3.Connection:
-        if not path.exists():
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-        raw = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
+        # A file that has gone must not be replaced by an empty one.
+        raw = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=30.0, isolation_level=None,
+            check_same_thread=False,
+        )  # fmt: skip
         raw.execute("PRAGMA journal_mode=WAL")
         raw.execute("PRAGMA synchronous=FULL")
         return raw

@@ -12,6 +12,7 @@ from neuroveil.deploy.server.logs import log
 from neuroveil.deploy.server.protocol import patient_protocol
 from neuroveil.deploy.server.settings import load_settings
 from neuroveil.deploy.server.setup import overview_password, server_key
+from neuroveil.deploy.server.store import Store
 from neuroveil.deploy.tls import WARN_BELOW_DAYS, days_left, tls_files
 from neuroveil.errors import StudyError, StudyMistake
 
@@ -57,6 +58,7 @@ def run_server(folder: Path) -> None:
         )]) from None  # fmt: skip
     if days < WARN_BELOW_DAYS:
         log("certificate.expires", days=round(days, 1))
+    Store(folder, 0).clear()
     os.environ[_FOLDER] = str(folder)
     listen, limits = settings.listen, settings.limits
     log("server.started", port=listen.port)

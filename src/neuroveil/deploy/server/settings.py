@@ -46,6 +46,7 @@ class Limits(Section):
     file_mib: Count = 512
     submission_mib: Count = 1024
     open_uploads: Count = 4
+    upload_days: PositiveFloat = 14.0
     connections: Count = 200
     header_seconds: PositiveFloat = 10.0
     body_seconds: PositiveFloat = 60.0

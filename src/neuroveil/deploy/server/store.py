@@ -19,6 +19,7 @@ from neuroveil.deploy.manifest import Manifest, ManifestFile
 from neuroveil.deploy.server.refusals import Refusal
 
 _CHUNK = 1 << 20
+_EXAMINED = "examination-"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -38,6 +39,11 @@ class Store:
         self._free_bytes = free_bytes
         for folder in (self._uploads, self._content):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def clear(self) -> None:
+        """Remove copies that were being verified when the server was killed."""
+        for folder in self._uploads.glob(f"{_EXAMINED}*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def require_room(self, size: int) -> None:
         """Refuse an upload that the disk has no room for.
@@ -167,7 +173,7 @@ class Store:
             Code ``incomplete``, or ``content_mismatch`` where a file is not what was
             announced; that file is then to be sent anew.
         """
-        with _refused(), tempfile.TemporaryDirectory(dir=self._uploads) as place:
+        with _refused(), tempfile.TemporaryDirectory(prefix=_EXAMINED, dir=self._uploads) as place:
             folder = Path(place) / "release"
             folder.mkdir()
             for file in manifest.files:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import sqlalchemy as sa
@@ -232,8 +233,10 @@ class Submissions:
         is_open = sa.select(sa.func.count()).where(mine & (SUBMISSION.c.state == RECEIVING))
         facts = {
             "content_id": manifest.content_id, "key_id": hospital.key_id, "state": RECEIVING,
-            "manifest": json.dumps(manifest.to_json()), "facts": None, "receipt": None,
+            "begun": time.time(), "manifest": json.dumps(manifest.to_json()), "facts": None,
+            "receipt": None,
         }  # fmt: skip
+        self._forget_stale()
         with self._database.writing() as connection:
             if (connection.execute(is_open).scalar() or 0) >= self._settings.limits.open_uploads:
                 raise Refusal(
@@ -244,6 +247,17 @@ class Submissions:
                 SUBMISSION.delete().where(mine & (SUBMISSION.c.content_id == manifest.content_id))
             )
             connection.execute(SUBMISSION.insert().values(**facts))
+
+    def _forget_stale(self) -> None:
+        """Give up uploads that nobody has finished; a hospital would run into its limit."""
+        oldest = time.time() - 86400 * self._settings.limits.upload_days
+        stale = (SUBMISSION.c.state == RECEIVING) & (SUBMISSION.c.begun < oldest)
+        with self._database.writing() as connection:
+            found = sa.select(SUBMISSION.c.key_id, SUBMISSION.c.content_id).where(stale)
+            rows = connection.execute(found).all()
+            connection.execute(SUBMISSION.delete().where(stale))
+        for key_id, content_id in rows:
+            self._store.forget(f"{key_id}-{content_id}")
 
     def _accept(self, hospital: Hospital, manifest: Manifest, certificate: Certificate) -> None:
         """Decide, sign and write down in one transaction; only then is anything answered."""
