@@ -24,6 +24,9 @@ from neuroveil.types.recording import FloatArray
 
 Progress = Callable[[int, int], None]
 
+_OF_A_STEP = 1e-6
+_LARGEST_STEP = 0.05
+
 
 @dataclass(frozen=True, eq=False)
 class Stage:
@@ -188,20 +191,22 @@ def _replay_pair(pipeline: Replayable, pair: Neighbours, seed: int) -> Movement:
     order = 1 if pipeline.facts.norm == "l1" else 2
     moved = [one.values - other.values for one, other in zip(first, second, strict=True)]
     bounded = [
-        _length(each, order)
+        max(0.0, _length(each, order) - _rounding(each, stage.values, pipeline.facts))
         for each, stage in zip(moved, first, strict=True)
         if stage.has_sensitivity
     ]
     by_rows = [each for each in moved if each.shape[0] == pair.first.shape[0]]
-    others = [_length(np.delete(each, pair.row, axis=0), order) for each in by_rows]
-    protected = [_length(each[pair.row], order) for each in by_rows]
+    places = [_protected_row(each, pair.row) for each in by_rows]
+    rest = [np.delete(each, place, axis=0) for each, place in zip(by_rows, places, strict=True)]
+    others = [_length(each, order) for each in rest]
+    protected = [_length(each[place], order) for each, place in zip(by_rows, places, strict=True)]
     same_again = _same(first, again)
     return Movement(
         kind=pair.kind,
         total=max(bounded, default=0.0),
         others=max(others) if others else None,
         protected=protected[0] if protected else None,
-        n_others=max((_n_moved(np.delete(each, pair.row, axis=0)) for each in by_rows), default=0),
+        n_others=max((_n_moved(each) for each in rest), default=0),
         same_again=same_again,
         same_at_once=same_again or _is_repeatable(pipeline, pair.first, seed),
     )
@@ -220,16 +225,43 @@ def _is_additive(pipeline: Replayable, pair: Neighbours, seed: int) -> bool:
     """Whether noise is added: then a release moves by the same, whatever the draws are."""
     if isinstance(pipeline.facts.law, AdditiveLaw):
         return True
+    released = [pipeline.replay(pair.first, each)[0].values for each in (seed, seed + 1)]
     moved = [
-        pipeline.replay(pair.first, each)[0].values - pipeline.replay(pair.second, each)[0].values
-        for each in (seed, seed + 1)
+        values - pipeline.replay(pair.second, each)[0].values
+        for values, each in zip(released, (seed, seed + 1), strict=True)
     ]
     size = max(float(np.abs(each).max()) for each in moved)
-    return bool(np.allclose(moved[0], moved[1], rtol=0, atol=1e-9 * (1 + size)))
+    steps = 2 * max(_step(values, pipeline.facts) for values in released)
+    return bool(np.allclose(moved[0], moved[1], rtol=0, atol=1e-9 * (1 + size) + steps))
 
 
 def _length(values: FloatArray, order: int) -> float:
     return float(np.linalg.norm(values.ravel(), ord=order))
+
+
+def _rounding(moved: FloatArray, values: FloatArray, facts: SubjectFacts) -> float:
+    """How far a release can have moved by rounding alone: each value that moved by one step."""
+    moved_a_step = np.where(moved != 0, _step(values, facts), 0.0)
+    return _length(moved_a_step, 1 if facts.norm == "l1" else 2)
+
+
+def _step(values: FloatArray, facts: SubjectFacts) -> float:
+    """Step that a release was rounded to, which costs no privacy; 0 where there is none.
+
+    All values are multiples of it, and it is small beside the claimed sensitivity.
+    """
+    step = float(np.diff(np.unique(values)).min(initial=np.inf))
+    if step > _LARGEST_STEP * 2 * facts.clip_norm:
+        return 0.0
+    multiples = values / step
+    is_rounded = np.allclose(multiples, np.rint(multiples), rtol=0, atol=_OF_A_STEP)
+    return step if is_rounded else 0.0
+
+
+def _protected_row(moved: FloatArray, row: int) -> int:
+    """Where the exchanged patient stands: the only row that moves, where rows are shuffled."""
+    places = np.flatnonzero((moved != 0).any(axis=1))
+    return int(places[0]) if places.size == 1 else row
 
 
 def _n_moved(values: FloatArray) -> int:

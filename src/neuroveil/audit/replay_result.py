@@ -22,7 +22,8 @@ class Movement:
     kind : str
         Kind of neighbours.
     total : float
-        Distance of the two releases, in the norm that is clipped (no unit).
+        Distance of the two releases, in the norm that is clipped (no unit), less what rounding to
+        public decimals can have added.
     others : float or None
         Distance of all rows but the protected one, at any stage; none where there are no rows.
     protected : float or None

@@ -207,3 +207,23 @@ def test_releases_of_statistics_are_refused():
     settings = ProtectSettings("mean_covariance", 1.0, 1e-5, 2.0, trust_model="central")
     with pytest.raises(ChainError, match="rows"):
         WholePipeline(PUBLIC, settings, lambda table: PUBLIC)
+
+
+def test_rounding_is_no_larger_sensitivity():
+    """Rounded to 0.1, opposite rows are up to 4.04 apart, and nobody learns more for that."""
+    result = replayed(lambda rows, seed: np.round(CLIP.apply(rows) + noise(rows, seed), 1))
+    assert result.verdict == "no_attack_succeeded"
+
+
+def test_a_sensitivity_that_is_too_large_is_found_in_rounded_releases():
+    result = replayed(lambda rows, seed: np.round(1.1 * CLIP.apply(rows) + noise(rows, seed), 1))
+    assert result.verdict == "violated"
+
+
+def test_rows_in_random_order_are_treated_each_on_its_own():
+    def release(rows, seed):
+        return np.random.default_rng(seed).permutation(CLIP.apply(rows) + noise(rows, seed))
+
+    result = replayed(release)
+    assert result.verdict == "no_attack_succeeded"
+    assert result.figure("moved_others").value == 0.0
