@@ -12,6 +12,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -308,6 +309,50 @@ def test_no_identifier_no_global_id_and_no_raw_feature_leaves(neuroveil, make_wo
     for number in (*values.ravel(), *np.log10(values[values > 0])):
         assert np.float64(number).tobytes() not in traffic
         assert len(repr(float(number))) < 10 or repr(float(number)).encode() not in traffic
+
+
+class Proxy(threading.Thread):
+    """A proxy that lets one connection at a time through, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.door = socket.create_server(("127.0.0.1", 0))
+        self.heads: list[bytes] = []
+
+    def run(self) -> None:
+        while True:
+            client, _ = self.door.accept()
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += client.recv(4096)
+            self.heads.append(head)
+            host, _, port = head.split()[1].decode().rpartition(":")
+            server = socket.create_connection((host, int(port)))
+            client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            ways = [threading.Thread(target=self.carry, args=ends, daemon=True)
+                    for ends in ((client, server), (server, client))]  # fmt: skip
+            for way in ways:
+                way.start()
+            for way in ways:
+                way.join()
+
+    @staticmethod
+    def carry(source: socket.socket, target: socket.socket) -> None:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def test_the_way_leads_through_a_proxy(neuroveil, world, hospital):
+    proxy = Proxy()
+    proxy.start()
+    port = proxy.door.getsockname()[1]
+    environment = {"https_proxy": f"http://me:secret@127.0.0.1:{port}", "no_proxy": ""}
+    answer = neuroveil("submit", hospital / "release", *world.way, environment=environment)
+    assert answer.code == 0, answer.err
+    (head,) = proxy.heads
+    assert head.startswith(f"CONNECT 127.0.0.1:{world.port} HTTP/1.".encode())
+    assert b"Proxy-Authorization: Basic bWU6c2VjcmV0" in head
 
 
 def test_a_forged_certificate_is_refused_by_hospital_and_server(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from neuroveil.deploy.manifest import manifest_of
 from neuroveil.deploy.server import audit_log
 from neuroveil.deploy.server.database import Database
 from neuroveil.deploy.server.hospitals import Hospital, add_hospital
@@ -154,8 +155,6 @@ def test_a_server_that_does_not_answer_is_a_refusal(tmp_path):
 
 
 def test_uploads_that_nobody_finished_are_forgotten(settings, database, hospital, make_site):
-    from neuroveil.deploy.manifest import manifest_of
-
     limits = settings.limits.model_copy(update={"open_uploads": 1, "upload_days": 1e-9})
     forgetful = Submissions(
         settings.model_copy(update={"limits": limits}), database, server_key(settings.root)
