@@ -47,9 +47,9 @@ class MembershipGame(Protocol):
     def scores(
         self,
         patients: IntArray,
+        which: IntArray,
         is_member: bool,
         source: RandomSource,
-        choices: np.random.Generator,
     ) -> FloatArray:
         """Draw one release a trial and score it.
 
@@ -57,12 +57,12 @@ class MembershipGame(Protocol):
         ----------
         patients : ndarray of int64, shape (n_trials,)
             The patient of each trial.
+        which : ndarray of int64, shape (n_trials,)
+            The substitute of each trial.
         is_member : bool
             Whether the patient is in the table, or the substitute.
         source : RandomSource
             Noise of the releases.
-        choices : numpy.random.Generator
-            Choice of substitutes.
 
         Returns
         -------
@@ -124,9 +124,9 @@ class RowGame:
     def scores(
         self,
         patients: IntArray,
+        which: IntArray,
         is_member: bool,
         source: RandomSource,
-        choices: np.random.Generator,
     ) -> FloatArray:
         """Draw one released row a trial and score it.
 
@@ -134,19 +134,19 @@ class RowGame:
         ----------
         patients : ndarray of int64, shape (n_trials,)
             The patient of each trial.
+        which : ndarray of int64, shape (n_trials,)
+            The substitute of each trial.
         is_member : bool
             Whether the row is the patient's.
         source : RandomSource
             Noise of the releases.
-        choices : numpy.random.Generator
-            Choice of substitutes.
 
         Returns
         -------
         ndarray of float64, shape (n_trials,)
             Log-likelihood ratio of patient to substitute (nat).
         """
-        others, which = chosen_substitutes(self.candidates, self.substitutes, patients, choices)
+        others = self.candidates if self.substitutes is None else self.substitutes
         scores = np.empty(patients.size)
         block = block_size(self.channel.cells_a_row)
         for start in range(0, patients.size, block):
@@ -192,9 +192,9 @@ class BatchGame:
     def scores(
         self,
         patients: IntArray,
+        which: IntArray,
         is_member: bool,
         source: RandomSource,
-        choices: np.random.Generator,
     ) -> FloatArray:
         """Draw a whole table a trial and score the batch.
 
@@ -202,19 +202,19 @@ class BatchGame:
         ----------
         patients : ndarray of int64, shape (n_trials,)
             The patient of each trial.
+        which : ndarray of int64, shape (n_trials,)
+            The substitute of each trial.
         is_member : bool
             Whether the patient's row is in the batch.
         source : RandomSource
             Noise of the releases.
-        choices : numpy.random.Generator
-            Choice of substitutes.
 
         Returns
         -------
         ndarray of float64, shape (n_trials,)
             Log-likelihood ratio of patient to substitute (nat).
         """
-        others, which = chosen_substitutes(self.candidates, self.substitutes, patients, choices)
+        others = self.candidates if self.substitutes is None else self.substitutes
         cells = self.candidates.n_rows * self.channel.cells_a_row
         block = max(1, _BATCH_CELLS // cells)
         parts = [slice(start, start + block) for start in range(0, patients.size, block)]
@@ -271,9 +271,9 @@ class SumsGame:
     def scores(
         self,
         patients: IntArray,
+        which: IntArray,
         is_member: bool,
         source: RandomSource,
-        choices: np.random.Generator,
     ) -> FloatArray:
         """Draw noisy sums a trial and score them.
 
@@ -281,59 +281,26 @@ class SumsGame:
         ----------
         patients : ndarray of int64, shape (n_trials,)
             The patient of each trial.
+        which : ndarray of int64, shape (n_trials,)
+            The substitute of each trial.
         is_member : bool
             Whether the patient's row is in the sums.
         source : RandomSource
             Noise of the releases.
-        choices : numpy.random.Generator
-            Choice of substitutes.
 
         Returns
         -------
         ndarray of float64, shape (n_trials,)
             Log-likelihood ratio of patient to substitute (nat).
         """
-        rows, others = self.table.rows_int, self.substitutes
-        which = patients
-        if others is None:
-            others, which = rows, other_patients(patients, rows.shape[0], choices)
+        rows = self.table.rows_int
+        others = rows if self.substitutes is None else self.substitutes
         scores = []
         for patient, row in zip(patients.tolist(), others[which], strict=True):
             joining = rows[patient] if is_member else row
             sums = self.table.release(patient, joining, source)
             scores.append(self.table.log_ratio(sums, patient, row))
         return np.array(scores)
-
-
-def chosen_substitutes(
-    candidates: Candidates,
-    substitutes: Candidates | None,
-    patients: IntArray,
-    choices: np.random.Generator,
-) -> tuple[Candidates, IntArray]:
-    """Choose who takes each patient's place.
-
-    Parameters
-    ----------
-    candidates : Candidates
-        Rows of the table.
-    substitutes : Candidates or None
-        One substitute a patient; None for other patients.
-    patients : ndarray of int64, shape (n_trials,)
-        The patient of each trial.
-    choices : numpy.random.Generator
-        Source of the choice.
-
-    Returns
-    -------
-    rows : Candidates
-        Where substitutes come from.
-    which : ndarray of int64, shape (n_trials,)
-        The substitute of each trial.
-    """
-    if substitutes is not None:
-        return substitutes, patients
-    return candidates, other_patients(patients, candidates.n_rows, choices)
 
 
 def other_patients(patients: IntArray, n: int, choices: np.random.Generator) -> IntArray:

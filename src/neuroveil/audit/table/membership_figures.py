@@ -10,7 +10,7 @@ from neuroveil.audit.mechanism.estimators import LEVEL, smallest_detectable_epsi
 from neuroveil.audit.mechanism.events import Certified, certify, choose_event
 from neuroveil.audit.table.effort import Effort, Progress
 from neuroveil.audit.table.frame import AuditFrame, Claim, Target
-from neuroveil.audit.table.games import Kind, make_game
+from neuroveil.audit.table.games import Kind, make_game, other_patients
 from neuroveil.audit.table.rates import (
     CurveSample,
     Game,
@@ -87,19 +87,20 @@ def play(
     source, choices = effort.source("membership"), effort.generator("membership")
     n_trials = effort.draws(effort.n_trials, SIDES * game.cells_a_trial)
     patients = choices.integers(0, n, size=(SIDES, n_trials))
-    parts = min(_PARTS, n_trials)
-    steps = [
-        (side, part) for side in range(SIDES) for part in np.array_split(patients[side], parts)
-    ]
+    which, pairs = patients, kind.substitute == "another"
+    if pairs:
+        which = other_patients(patients.ravel(), n, choices).reshape(patients.shape)
+    parts = np.array_split(np.arange(n_trials), min(_PARTS, n_trials))
+    steps = [(side, part) for side in range(SIDES) for part in parts]
     scores = []
     for done, (side, part) in enumerate(steps, start=1):
-        scores.append(game.scores(part, side == 0, source, choices))
+        scores.append(game.scores(patients[side, part], which[side, part], side == 0, source))
         if progress is not None:
             progress(done, len(steps))
     inside, outside, again = np.split(np.concatenate(scores), SIDES)
     return Played(
-        Game(inside, outside, patients[0], patients[1], n),
-        Game(again, outside, patients[2], patients[1], n),
+        Game(inside, outside, patients[0], patients[1], n, (which[0], which[1]) if pairs else None),
+        Game(again, outside, patients[2], patients[1], n, (which[2], which[1]) if pairs else None),
     )
 
 

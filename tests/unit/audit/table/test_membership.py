@@ -58,7 +58,9 @@ def test_controls_are_chance_and_claims_hold(
         if figure.name.startswith("auc"):
             assert figure.control == pytest.approx(0.5, abs=0.1)
             assert figure.low <= figure.value <= figure.high
-            assert 0.5 < figure.smallest_detectable < 0.75  # type: ignore[operator]
+            # Whole batches are expensive: few of them are drawn here, and it is said.
+            most = 0.9 if figure.name == "auc_row_unknown" else 0.75
+            assert 0.5 < figure.smallest_detectable < most  # type: ignore[operator]
     assert result.figure("epsilon_lower_bound").control < 0.5  # type: ignore[operator]
     slack = 0.1 if name == "moments" else 0.04  # fewer trials of sums are affordable
     assert result.figure("auc_farthest").value >= result.figure("auc").value - slack
