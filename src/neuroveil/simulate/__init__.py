@@ -13,6 +13,7 @@ from neuroveil.simulate.patient_list import (
     simulate_patient_list,
     written_elsewhere,
 )
+from neuroveil.simulate.patient_numbers import write_patient_lists
 from neuroveil.simulate.people import plan_cohort
 from neuroveil.simulate.rows import simulate_rows, spectrum_basis, spectrum_rows
 from neuroveil.simulate.spec import CohortSpec
@@ -31,5 +32,6 @@ __all__ = [
     "simulate_rows",
     "spectrum_basis",
     "spectrum_rows",
+    "write_patient_lists",
     "written_elsewhere",
 ]
