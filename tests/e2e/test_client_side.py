@@ -311,6 +311,19 @@ def test_no_identifier_no_global_id_and_no_raw_feature_leaves(neuroveil, make_wo
         assert len(repr(float(number))) < 10 or repr(float(number)).encode() not in traffic
 
 
+def test_a_receipt_that_cannot_be_written_is_not_lost(neuroveil, world, hospital, tmp_path):
+    sent = ("submit", hospital / "release", *world.way, "--receipt", tmp_path / "no" / "receipt")
+    answer = neuroveil(*sent)
+    assert answer.code == 2
+    assert "was accepted" in answer.err
+
+
+def test_two_servers_cannot_have_one_port(neuroveil, world):
+    answer = neuroveil("serve", "run", world.server)
+    assert answer.code == 2
+    assert "listen.port" in answer.err
+
+
 class Proxy(threading.Thread):
     """A proxy that lets one connection at a time through, and remembers what it was asked."""
 

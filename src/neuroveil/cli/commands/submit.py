@@ -53,10 +53,9 @@ def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
     if not chosen["url"] or not chosen["key"]:
         raise click.UsageError("--to and --key are needed, unless --dry-run is given.")
     result = _send(face, release, shown, chosen)
-    file = chosen["receipt"] or release.resolve().with_name(
-        f"{release.resolve().name}.receipt.json"
-    )
-    file.write_text(json.dumps(result.receipt, indent=1) + "\n", encoding="utf-8")
+    beside = release.resolve()
+    file = chosen["receipt"] or beside.with_name(f"{beside.name}.receipt.json")
+    _write_receipt(file, result.receipt)
     for warning in result.warnings:
         face.say(f"Warning: {warning}")
     document = {
@@ -69,6 +68,19 @@ def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
         f"Receipt in {file.name}, entry {result.receipt['audit_number']} of its audit log.",
     )
     return 0
+
+
+def _write_receipt(file: Path, receipt: dict[str, Any]) -> None:
+    from neuroveil.errors import StudyError, StudyMistake
+
+    try:
+        file.write_text(json.dumps(receipt, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise StudyError([StudyMistake(
+            "--receipt", "a file that can be written", error.strerror or "none",
+            "The release was accepted. Run the same command with another file: the receipt is "
+            "the same.",
+        )]) from None  # fmt: skip
 
 
 def _send(face: Face, release: Path, shown: Preview, chosen: dict[str, Any]) -> Submitted:

@@ -47,6 +47,8 @@ class Refusal(NeuroveilError):
         More for the answer: an offset to go on from, names of broken links.
     """
 
+    exit_code = 5  # on the command line: a database that does not answer
+
     def __init__(
         self,
         code: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from neuroveil.deploy.server.app import create_app
 from neuroveil.deploy.server.guard import Guard
 from neuroveil.deploy.server.logs import log
 from neuroveil.deploy.server.protocol import patient_protocol
-from neuroveil.deploy.server.settings import load_settings
+from neuroveil.deploy.server.settings import Listen, load_settings
 from neuroveil.deploy.server.setup import overview_password, server_key
 from neuroveil.deploy.server.store import Store
 from neuroveil.deploy.tls import WARN_BELOW_DAYS, days_left, tls_files
@@ -56,6 +57,7 @@ def run_server(folder: Path) -> None:
             files.certificate.name, "the server's certificate as PEM", "none",
             "Put certificate and key into the server's folder as tls.pem and tls.key.",
         )]) from None  # fmt: skip
+    _require_free(settings.listen)
     if days < WARN_BELOW_DAYS:
         log("certificate.expires", days=round(days, 1))
     Store(folder, 0).clear()
@@ -71,3 +73,14 @@ def run_server(folder: Path) -> None:
         log_level="error", server_header=False, proxy_headers=False, lifespan="off",
         timeout_graceful_shutdown=30,
     )  # fmt: skip
+
+
+def _require_free(listen: Listen) -> None:
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    try:
+        socket.create_server((listen.host, listen.port), family=family).close()
+    except OSError as error:
+        raise StudyError([StudyMistake(
+            "listen.port", "an address and port that are free", error.strerror or "none",
+            "Stop the program that uses it, or choose another port in server.toml.",
+        )]) from None  # fmt: skip

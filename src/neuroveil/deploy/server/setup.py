@@ -13,9 +13,6 @@ from neuroveil.deploy.server.settings import FILE, ServerSettings, Terms, load_s
 from neuroveil.deploy.tls import create_identity
 from neuroveil.errors import StudyError, StudyMistake
 from neuroveil.keys import SiteKey, create_key, load_key
-from neuroveil.pipeline.promise import named_reference
-from neuroveil.pipeline.settings import signal_settings, study_columns
-from neuroveil.privacy.settings import columns_digest
 from neuroveil.study import Study
 from neuroveil.types.certificate import canonical_json, digest
 
@@ -54,6 +51,11 @@ def terms_of(study: Study, name: str) -> dict[str, Any]:
     dict
         For the section ``[study]`` of ``server.toml``.
     """
+    # Only a new server needs them; one that starts should be quick.
+    from neuroveil.pipeline.promise import named_reference
+    from neuroveil.pipeline.settings import signal_settings, study_columns
+    from neuroveil.privacy.settings import columns_digest
+
     columns = study_columns(study)
     scaling = named_reference(study).scaling_for(columns)
     return {
