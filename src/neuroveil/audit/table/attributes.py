@@ -170,7 +170,7 @@ def _figure(name: str, label: str, tally: PairTally, weights: FloatArray) -> Aud
         name=name, label=label, value=tally.area, low=low, high=high, level=LEVEL,
         n=weights.shape[1], control=float(null.mean()), control_low=control_low,
         control_high=control_high,
-        smallest_detectable=min(1.0, 0.5 + max(MARGIN, POWER_FACTOR * float(null.std()))),
+        smallest_detectable=min(1.0, 0.5 + MARGIN + POWER_FACTOR * float(null.std())),
     )  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def _figure(name: str, rebuilt: Rebuilt, weights: FloatArray) -> AuditFigure:
         name=name, label=_LABELS[name],
         value=float(value), low=low, high=high, level=LEVEL, n=weights.shape[1],
         control=float(control), control_low=control_low, control_high=control_high,
-        smallest_detectable=max(MARGIN, POWER_FACTOR * spread),
+        smallest_detectable=MARGIN + POWER_FACTOR * spread,
     )  # fmt: skip
 
 

@@ -205,7 +205,7 @@ def _excess(
         label=f"Excess of statements on {label} that fit exactly one released patient",
         value=float(parts.sum()), low=low, high=high, level=LEVEL, n=parts.size,
         control=round(float(null.mean()), 9), control_low=control_low, control_high=control_high,
-        smallest_detectable=max(MARGIN, POWER_FACTOR * float(np.sqrt(np.square(parts).sum()))),
+        smallest_detectable=MARGIN + POWER_FACTOR * float(np.sqrt(np.square(parts).sum())),
     )  # fmt: skip
 
 
