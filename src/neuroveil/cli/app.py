@@ -119,16 +119,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _refuse_usage(error, as_json)
     except NeuroveilError as error:
-        if as_json:
-            click.echo(json.dumps({**error.as_dict(), "exit_code": error.exit_code}))
-        click.echo(f"{error}", err=True)
-        return error.exit_code
+        return _refuse(error, as_json)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
         return EXIT_UNREAD  # the verdict was not reached, and 0 would say that all holds
     except Exception as error:  # the last line of defence; tells no values
-        return _report_bug(error, as_json, verbose)
+        return _report_failure(error, as_json, verbose)
     return result if isinstance(result, int) else 0
+
+
+def _refuse(error: NeuroveilError, as_json: bool) -> int:
+    if as_json:
+        click.echo(json.dumps({**error.as_dict(), "exit_code": error.exit_code}))
+    click.echo(f"{error}", err=True)
+    return error.exit_code
 
 
 def _refuse_usage(error: click.ClickException, as_json: bool) -> int:
@@ -137,6 +141,16 @@ def _refuse_usage(error: click.ClickException, as_json: bool) -> int:
         click.echo(json.dumps(document))
     error.show()
     return 2
+
+
+def _report_failure(error: Exception, as_json: bool, verbose: bool) -> int:
+    """Tell a full disk or memory, which is no bug, from everything else."""
+    if isinstance(error, OSError | MemoryError):
+        from neuroveil.pipeline.machine import is_of_the_machine, machine_error
+
+        if is_of_the_machine(error):
+            return _refuse(machine_error("machine", error), as_json)
+    return _report_bug(error, as_json, verbose)
 
 
 def _report_bug(error: Exception, as_json: bool, verbose: bool) -> int:

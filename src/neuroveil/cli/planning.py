@@ -168,7 +168,7 @@ def _drops(console: Console, plan: Plan, *, full: bool) -> None:
     table = _table(
         f"left out of {plan.drops.label} at epsilon = {plan.drops.epsilon:g}"
         + ("" if full else " (all of them with -v)"),
-        "left out", "columns", "others before", "others after", "its own, estimated",
+        "left out", "columns", "others before", "others after", "estimated",
         "all before", "all after",
     )  # fmt: skip
     for drop in listed:

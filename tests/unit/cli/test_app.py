@@ -1,5 +1,6 @@
 """Exit codes and words of the command line, without a process of its own."""
 
+import errno
 import io
 import json
 
@@ -51,6 +52,15 @@ def test_interruption_says_how_to_go_on(failing, capsys):
     failing(KeyboardInterrupt())
     assert app.run(["verify", "."]) == 130
     assert "go on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "Canary"), MemoryError("Canary")])
+def test_a_full_machine_is_no_bug(failing, capsys, error):
+    failing(error)
+    assert app.run(["verify", ".", "--json"]) == 5
+    said = capsys.readouterr()
+    assert json.loads(said.out)["error"] == "MachineError"
+    assert "Canary" not in said.out + said.err
 
 
 def test_an_interruption_is_one_object_too(failing, capsys):

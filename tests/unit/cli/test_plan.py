@@ -136,3 +136,10 @@ def test_an_assumed_spectrum_covers_every_column(answer) -> None:
 )
 def test_mistakes_end_with_2(answer, arguments) -> None:
     assert answer(*arguments, code=2)["exit_code"] == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--compare", "\u00b2x3"], ["--figure", "no-such-folder/plan.svg"]]
+)
+def test_what_cannot_be_is_refused_before_any_work(answer, arguments):
+    assert answer("--patients", "20", *SMALL, *arguments, code=2)["error"] == "UsageError"

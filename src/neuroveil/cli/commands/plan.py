@@ -56,6 +56,8 @@ def command(face: Face, study: Path | None, **options: Any) -> int:
     from neuroveil.evaluate.planning import plan_release
     from neuroveil.evaluate.planning.entry import PlanWishes
 
+    if options["figure"] is not None and not options["figure"].parent.is_dir():
+        raise click.UsageError("--figure names a file in a folder that does not exist.")
     settings = _study(study, options)
     question, size = _question(settings, options)
     wishes = PlanWishes(
@@ -124,7 +126,7 @@ def _size(options: dict[str, Any]) -> Size:
 
 
 def _names_or_number(text: str) -> tuple[str, ...] | int:
-    if text.strip().isdigit():
+    if text.strip().isdecimal():
         return int(text)
     return tuple(name.strip() for name in text.split(","))
 
@@ -133,7 +135,9 @@ def _sizes(texts: tuple[str, ...]) -> dict[str, int]:
     sizes = {}
     for text in texts:
         channels, x, features = text.lower().replace(" ", "").partition("x")
-        if not (x and channels.isdigit() and features.isdigit() and int(channels) * int(features)):
+        if not (
+            x and channels.isdecimal() and features.isdecimal() and int(channels) * int(features)
+        ):
             raise click.UsageError("--compare takes channels x features, such as 64x11.")
         sizes[f"{int(channels)} x {int(features)}"] = int(channels) * int(features)
     return sizes
