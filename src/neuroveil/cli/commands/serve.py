@@ -194,7 +194,7 @@ def _run_demo(face: Face, place: Path, port: int) -> int:
         f"Server       {made.url}\n"
         f"Overview     user coordinator, password {made.password}\n"
         f"Try it with  neuroveil demo, and then\n"
-        f"  neuroveil submit neuroveil-demo/release --to {made.url} "
+        f"  neuroveil submit demo/release --to {made.url} "
         f"--key {made.hospital_key} --ca {made.authority}",
     )
     run_server(made.folder)

@@ -29,10 +29,11 @@ th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px soli
 <body>
 <main>
 <h1>{{ study }}: what has arrived</h1>
-<p>{{ n_releases }} releases about {{ n_patients }} patients from {{ n_submitting }} of
-{{ hospitals|length }} hospitals. Every certificate was derived again by this server, and every
-release has the study's columns, reference and settings. A patient who was in two hospitals, or
-in two releases of one, is counted twice.</p>
+<p>Releases: {{ n_releases }}. Patients in them: {{ n_patients }}. Hospitals that have sent any:
+{{ n_submitting }} of {{ hospitals|length }}.</p>
+<p>Every certificate was derived again by this server, and every release has the study's columns,
+reference and settings. A patient who was in two hospitals, or in two releases of one, is counted
+twice.</p>
 <h2>Hospitals</h2>
 <table>
 <caption>Accepted releases, and the budget that each hospital's own ledger states</caption>
@@ -48,7 +49,7 @@ in two releases of one, is counted twice.</p>
 {% endfor %}
 </tbody>
 </table>
-<p>{{ time }} UTC</p>
+<p>{{ time }}</p>
 </main>
 </body>
 </html>
