@@ -162,6 +162,7 @@ def write_features(file: Path, features: RecordingFeatures) -> None:
         "findings": [asdict(finding) for finding in features.findings],
     }
     draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    draft.touch(mode=0o600)  # rows of a patient, also where the folder keeps wider rights
     with draft.open("wb") as stream:
         np.savez(
             stream,

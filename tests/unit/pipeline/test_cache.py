@@ -31,6 +31,7 @@ def test_a_result_comes_back_as_it_was(tmp_path, features):
     assert (again.ch_names, again.features) == (features.ch_names, features.features)
     assert (again.n_windows, again.n_windows_kept, again.seconds) == (4, 3, 5.0)
     assert [file.name for file in tmp_path.iterdir()] == ["a.npz"]
+    assert stat.S_IMODE((tmp_path / "a.npz").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.9])
