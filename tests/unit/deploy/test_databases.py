@@ -23,6 +23,8 @@ from neuroveil.deploy.server.submissions import Submissions
 from neuroveil.errors import MachineError, StudyError
 from neuroveil.keys import create_key
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Workers:

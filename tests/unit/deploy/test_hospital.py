@@ -16,6 +16,8 @@ from neuroveil.deploy.receipt import RECEIPT, signed
 from neuroveil.deploy.tls import create_identity, days_left
 from neuroveil.errors import CertificateError, MachineError, StudyError
 
+pytestmark = pytest.mark.slow
+
 
 class FarServer:
     """Answers as a server would that has a release already; ``changes`` spoil its answers."""

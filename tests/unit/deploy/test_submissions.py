@@ -21,6 +21,8 @@ from neuroveil.errors import CertificateError, StudyError
 from neuroveil.keys import create_key
 from neuroveil.types.certificate import certificate_from_json, digest
 
+pytestmark = pytest.mark.slow
+
 
 def announce(manifest):
     return {"content_id": manifest.content_id, "manifest": manifest.to_json()}

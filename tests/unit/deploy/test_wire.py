@@ -1,6 +1,7 @@
 """What a signature covers, and who is let in."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,12 @@ from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.keys import create_key
 
 PLACE = ("PUT", "server.example:8443", "/v1/submissions/1/files/table.csv?offset=0")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory) -> SimpleNamespace:
+    """A key is all that is needed of a hospital here."""
+    return SimpleNamespace(key=create_key(tmp_path_factory.mktemp("site") / "site.key"))
 
 
 def request(key, body=b"body", place=PLACE):
