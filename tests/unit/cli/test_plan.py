@@ -139,7 +139,14 @@ def test_mistakes_end_with_2(answer, arguments) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--compare", "\u00b2x3"], ["--figure", "no-such-folder/plan.svg"]]
+    "arguments",
+    [
+        ["--compare", "\u00b2x3"],
+        ["--compare", "1000000000x1000000000"],
+        ["--columns", "1000000"],
+        ["--decay", "1e9"],
+        ["--figure", "no-such-folder/plan.svg"],
+    ],
 )
 def test_what_cannot_be_is_refused_before_any_work(answer, arguments):
     assert answer("--patients", "20", *SMALL, *arguments, code=2)["error"] == "UsageError"

@@ -19,15 +19,23 @@ if TYPE_CHECKING:
 
 _BARE = ("channels", "features", "columns", "reference", "decay")
 
+MOST_COLUMNS = 20_000
+"""More than a thousand channels with every feature; a plan of so many takes minutes already."""
+
+STEEPEST_DECAY = 10.0
+"""With more, the second component is a thousandth of the first: there is nothing to plan."""
+
 
 @click.command()
 @click.argument("study", type=click.Path(path_type=Path), required=False)
 @click.option("--patients", type=click.IntRange(min=1), help="Number of patients.")
 @click.option("--channels", help="How many, or names with commas.  [default: 19]")
 @click.option("--features", help="How many, or names with commas.  [default: 10]")
-@click.option("--columns", type=click.IntRange(min=1), help="Columns that nothing is known about.")
+@click.option("--columns", type=click.IntRange(1, MOST_COLUMNS),
+              help="Columns that nothing is known about.")  # fmt: skip
 @click.option("--reference", help="Public reference: name or file.  [default: the built-in one]")
-@click.option("--decay", type=float, metavar="A", help="Assume a public spectrum j^-A instead.")
+@click.option("--decay", type=click.FloatRange(0, STEEPEST_DECAY), metavar="A",
+              help="Assume a public spectrum j^-A instead.")  # fmt: skip
 @click.option("--epsilon", type=float, multiple=True, help="May be given several times.")
 @click.option("--delta", type=float, help="[default: the study's, or min(1/n^2, 1e-5)]")
 @click.option("--clip-norm", type=float, help="[default: the study's, or 2]")
@@ -136,9 +144,13 @@ def _sizes(texts: tuple[str, ...]) -> dict[str, int]:
     for text in texts:
         channels, x, features = text.lower().replace(" ", "").partition("x")
         if not (
-            x and channels.isdecimal() and features.isdecimal() and int(channels) * int(features)
-        ):
-            raise click.UsageError("--compare takes channels x features, such as 64x11.")
+            x and channels.isdecimal() and features.isdecimal()
+            and 0 < int(channels) * int(features) <= MOST_COLUMNS
+        ):  # fmt: skip
+            raise click.UsageError(
+                "--compare takes channels x features, such as 64x11, with at most "
+                f"{MOST_COLUMNS} columns in all."
+            )
         sizes[f"{int(channels)} x {int(features)}"] = int(channels) * int(features)
     return sizes
 
