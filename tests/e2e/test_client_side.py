@@ -236,6 +236,19 @@ def ask(world: World, method: str, target: str, body: bytes = b"", **more: str) 
         return response.status, json.loads(response.read())
 
 
+def announce(world: World, target: str, n_bytes: int) -> tuple[int, dict]:
+    """Say how long a body will be, and hear the answer before any of it is sent."""
+    host = f"127.0.0.1:{world.port}"
+    headers = sign_request(load_key(world.hospital / "site.key"), "POST", host, target, b"")
+    with closing(world.connect()) as connection:
+        connection.putrequest("POST", target)
+        for name, value in {**headers, "content-length": str(n_bytes)}.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+
+
 def test_dry_run_shows_all_and_sends_nothing(neuroveil, hospital):
     answer = neuroveil("submit", hospital / "release", "--dry-run", "--json")
     assert answer.code == 0, answer.err
@@ -442,7 +455,7 @@ def test_requests_that_are_refused_are_counted_and_logged_without_content(world)
     cases = [
         (401, ask(world, "POST", path, b"{}", **{"neuroveil-signature": "0" * 128})),
         (415, ask(world, "POST", path, b"x", **{"content-encoding": "gzip"})),
-        (413, ask(world, "POST", path, bytes((1 << 20) + 1))),
+        (413, announce(world, path, (1 << 20) + 1)),
         (422, ask(world, "POST", path, b"PAR1" + CANARY.encode())),
         (422, ask(world, "POST", path, b"[" * 100_000)),
         (404, ask(world, "GET", f"{path}/..%2f..%2fserver.key")),

@@ -137,6 +137,11 @@ def test_quantiles_of_363_columns_at_epsilon_1(n: int, figure: float) -> None:
         assert np.median(np.abs(spread / width - 1)) < 0.15
 
 
+def clipped(rows: FloatArray) -> FloatArray:
+    """Shorten rows to the clipping norm."""
+    return rows * np.minimum(1.0, C / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
 class TestForecastsOfRows:
     """The table of row releases on the same spectrum (n = 2000), from closed forms alone."""
 
@@ -159,8 +164,27 @@ class TestForecastsOfRows:
         [(0.5, 0.071), (1.0, 0.140), (2.0, 0.266), (5.0, 0.535), (10.0, 0.706), (20.0, 0.815)],
     )
     def test_public_pca_privunit_and_wiener(self, epsilon: float, figure: float) -> None:
-        """The figures are of rows that are clipped before they are projected, which loses more."""
-        assert figure < self.predicted("public_basis", epsilon) < figure + 0.03
+        """Fixed seed, 40,000 rows (sampling error about .003), noise with the mechanism's error.
+
+        The published figures are of rows that are clipped before they are projected. Ours are
+        projected first, which leaves more; the forecast is of that order.
+        """
+        setting = Setting(SPECTRUM, 2000, epsilon, DELTA, C)
+        found = forecast(Candidate("privunit", "public_basis"), setting)
+        noise = setting.row_utility("privunit", found.rank).rmse ** 2
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(40_000, D)) * np.sqrt(SPECTRUM)
+        bounded = clipped(rows)
+        correlation = []
+        for kept in (bounded[:, : found.rank], clipped(rows[:, : found.rank])):
+            released = kept + rng.normal(size=kept.shape) * np.sqrt(noise)
+            power = (kept**2).mean(axis=0)
+            restored = np.zeros_like(rows)
+            restored[:, : found.rank] = released * power / (power + noise)
+            correlation.append(np.corrcoef(restored.ravel(), bounded.ravel())[0, 1])
+        assert correlation[0] == pytest.approx(figure, abs=0.02)
+        assert correlation[1] > correlation[0]
+        assert found.patient_correlation == pytest.approx(correlation[1], rel=0.05, abs=0.008)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 5.0])
