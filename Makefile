@@ -21,7 +21,7 @@ demo: $(VENV)/.installed-core ## the whole job on a generated cohort, under two 
 test: $(VENV)/.installed-dev $(FEBRL) ## everything that CI runs: fast set, checks, docs, full set
 	$(CHECKS) test
 
-fast: $(VENV)/.installed-dev ## the fast set of tests, under a minute
+fast: $(VENV)/.installed-dev ## the fast set of tests, some minutes
 	$(CHECKS) fast
 
 full: $(VENV)/.installed-dev $(FEBRL) ## the tests that the fast set leaves out: real EEG, end to end
