@@ -1,4 +1,4 @@
-"""What all tests share: the real EEG, hypothesis settings, and a closed door to the network."""
+"""What all tests share: real EEG, PostgreSQL, hypothesis settings, no way to the network."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import ipaddress
 import json
 import os
 import platform
+import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 EEG_IS_REQUIRED = bool(os.environ.get("CI") or os.environ.get("NEUROVEIL_REQUIRE_EEG"))
+POSTGRESQL_IS_REQUIRED = bool(os.environ.get("CI"))
 
 # MNE would write a settings file into the home folder of whoever runs the tests.
 os.environ.setdefault("MNE_DONTWRITE_HOME", "true")
@@ -57,6 +61,105 @@ def eegmat() -> Path:
     if EEG_IS_REQUIRED:
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A PostgreSQL server on this machine; whoever uses it gets a schema of their own."""
+
+    port: int
+    password: str
+    folder: Path
+    control: Callable[..., None]
+
+    def url(self, schema: str, user: str = "owner", password: str | None = None) -> str:
+        options = f"options=-csearch_path%3D{schema}"
+        secret = password or self.password
+        return f"postgresql+psycopg://{user}:{secret}@127.0.0.1:{self.port}/postgres?{options}"
+
+    def run(self, schema: str, *statements: str) -> None:
+        """Do something as the owner, outside of neuroveil."""
+        import psycopg
+
+        with psycopg.connect(
+            f"host=127.0.0.1 port={self.port} dbname=postgres user=owner "
+            f"password={self.password} options=-csearch_path={schema}",
+            autocommit=True,
+        ) as connection:
+            for statement in statements:
+                connection.execute(statement)  # type: ignore[call-overload]
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1"
+        self.control("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", options, "start")
+
+    def stop(self) -> None:
+        """Stop it without waiting for anybody; what was committed is there when it starts."""
+        self.control("pg_ctl", "-w", "-m", "immediate", "stop")
+
+
+def _absent(reason: str) -> NoReturn:
+    if POSTGRESQL_IS_REQUIRED:
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+def _programs() -> Path | None:
+    """Folder of initdb and pg_ctl: on the search path, or where Debian keeps it."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).resolve().parent
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return folders[-1].parent if folders else None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """A fresh server in a temporary folder, on loopback only, stopped at the end."""
+    programs = _programs()
+    if programs is None:
+        _absent("PostgreSQL's initdb and pg_ctl are not installed (Debian package: postgresql)")
+    pytest.importorskip(
+        "psycopg", reason="psycopg is not installed (pip install neuroveil[server])"
+    )
+    # The server refuses to run as root, as which CI runs.
+    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    folder = Path(tempfile.mkdtemp(prefix="neuroveil-postgresql-"))
+    if as_user:
+        shutil.chown(folder, "postgres")
+
+    def call(program: str, *arguments: str) -> None:
+        command = [*as_user, str(programs / program), "-D", str(folder / "data"), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    server = Server(_free_port(), os.urandom(12).hex(), folder, call)
+    secret = folder / "password"
+    secret.write_text(server.password)
+    secret.chmod(0o644)
+    call("initdb", "-U", "owner", "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8",
+         "--locale=C")  # fmt: skip
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def new_schema(postgresql: Server) -> str:
+    """Name of an empty schema on the server."""
+    name = "test_" + os.urandom(6).hex()
+    postgresql.run("public", f"CREATE SCHEMA {name}")
+    return name
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,17 +25,6 @@ from neuroveil.reference import default_reference
 from neuroveil.types.catalogue import columns_for
 from neuroveil.types.certificate import canonical_json, digest
 from neuroveil.types.table import FeatureTable
-
-# The PostgreSQL server of the ledger's tests serves here, too.
-_SPEC = importlib.util.spec_from_file_location(
-    "ledger_fixtures", Path(__file__).parents[1] / "ledger" / "conftest.py"
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-_LEDGER = importlib.util.module_from_spec(_SPEC)
-sys.modules["ledger_fixtures"] = _LEDGER
-_SPEC.loader.exec_module(_LEDGER)
-postgresql, new_schema = _LEDGER.postgresql, _LEDGER.new_schema
 
 COLUMNS = columns_for(("Cz", "Pz"), ("variance", "line_length"))
 
