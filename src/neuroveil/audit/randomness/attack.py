@@ -107,7 +107,7 @@ def _result(facts: SubjectFacts, streams: Streams, found: _Found, n_cells: int) 
             correlation.value, correlation.value - width, correlation.value + width,
             1 - FALSE_ALARM / 3, correlation.n_values, control=null.value,
             control_low=null.value - null.threshold, control_high=null.value + null.threshold,
-            smallest_detectable=correlation.threshold, theory=0.0,
+            smallest_detectable=correlation.smallest_detectable, theory=0.0,
         ),
     ]  # fmt: skip
     if found.values is not None:
@@ -127,7 +127,8 @@ def _result(facts: SubjectFacts, streams: Streams, found: _Found, n_cells: int) 
         limits=(
             "Whether somebody could predict the generator cannot be seen from its output: look at "
             "where its seed comes from.",
-            f"A correlation below {correlation.threshold:.2g} between two streams would pass.",
+            f"A correlation below {correlation.smallest_detectable:.2g} between two streams would "
+            "pass where they lie far apart.",
             f"A seed that repeats less than once in {found.rows.n_compared} rows would pass.",
         ),
         settings={

@@ -38,7 +38,11 @@ class Correlation:
     p_value : float
         Chance of one as strong at any lag in independent noise, from the normal law.
     threshold : float
-        Correlation that would have been called one, with as many values.
+        Correlation that would have been called one at this lag (no unit).
+    smallest_detectable : float
+        Correlation that is called one at every lag that was looked at (no unit): what the lag
+        with the fewest overlapping values needs. Unlike `threshold` it does not depend on which
+        lag happens to be the strongest.
     lags : ndarray of int64, shape (n_lags,)
         Lags of the strongest comparison.
     values : ndarray of float64, shape (n_lags,)
@@ -52,6 +56,7 @@ class Correlation:
     value: float
     p_value: float
     threshold: float
+    smallest_detectable: float
     lags: npt.NDArray[np.int64]
     values: FloatArray
 
@@ -96,7 +101,8 @@ def strongest_correlation(
         across_runs=best.across_runs,
         value=float(best.values[place]),
         p_value=min(1.0, n_lags * math.erfc(best.largest / math.sqrt(2))),
-        threshold=needed / math.sqrt(n_values),
+        threshold=needed * best.width / math.sqrt(n_values),
+        smallest_detectable=max(each.hardest(len(scores[0])) for each in compared) * needed,
         lags=best.lags,
         values=best.values,
     )
@@ -108,10 +114,15 @@ class _Compared:
     values: FloatArray
     z: FloatArray
     across_runs: bool
+    width: float
 
     @property
     def largest(self) -> float:
         return float(np.abs(self.z).max(initial=0.0))
+
+    def hardest(self, n: int) -> float:
+        """Correlation that one unit of z means at the lag with the fewest values in common."""
+        return self.width / math.sqrt(n - int(np.abs(self.lags).max()))
 
 
 def _compare(one: FloatArray, other: FloatArray, step: int, *, across_runs: bool) -> _Compared:
@@ -124,11 +135,23 @@ def _compare(one: FloatArray, other: FloatArray, step: int, *, across_runs: bool
     lags = np.arange(-furthest if across_runs else step, furthest + 1, step, dtype=np.int64)
     lags = lags[np.abs(lags) < n]
     overlap = n - np.abs(lags)
-    values = products[lags % length] / overlap
+    # Divided by the squares of the very values that overlap, it is a correlation: of independent
+    # normal values its tails are those of the normal law or lighter, also far out. Divided by
+    # their number, it would have the heavier tails of a sum of products.
+    values = products[lags % length] / np.sqrt(_squares(one, -lags) * _squares(other, lags))
     z = values * np.sqrt(overlap)
     # Cells of a row that depend on each other widen the whole function, and no lag alone.
-    width = float(np.median(np.abs(z))) / _MAD_OF_NORMAL
-    return _Compared(lags, values, z / max(1.0, width), across_runs)
+    width = max(1.0, float(np.median(np.abs(z))) / _MAD_OF_NORMAL)
+    return _Compared(lags, values, z / width, across_runs, width)
+
+
+def _squares(scores: FloatArray, lags: npt.NDArray[np.int64]) -> FloatArray:
+    """Sums of squares of the scores from `lag` on, or up to the last `-lag`."""
+    up_to = np.concatenate([[0.0], np.cumsum(scores**2)])
+    sums: FloatArray = np.where(
+        lags >= 0, up_to[-1] - up_to[np.maximum(lags, 0)], up_to[len(scores) + np.minimum(lags, 0)]
+    )
+    return np.where(sums > 0, sums, 1.0)
 
 
 def _normal_scores(values: FloatArray) -> FloatArray:
