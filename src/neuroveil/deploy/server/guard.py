@@ -20,6 +20,10 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 _NOT_ROUTED = "none"
 
+CONNECTIONS, PEER = "connections", "peer"
+"""What a connection adds to ``scope["state"]``: the open connections of this process, and the
+SHA-256 of the client's certificate, 64 hexadecimal digits, or ``None``."""
+
 
 class Guard:
     """ASGI middleware around the whole application.
@@ -37,7 +41,7 @@ class Guard:
     """
 
     def __init__(self, app: App, limits: Limits, metrics: Metrics) -> None:
-        self._app, self._limits, self._metrics = app, limits, metrics
+        self._app, self.limits, self.metrics = app, limits, metrics
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one connection of ASGI.
@@ -54,6 +58,7 @@ class Guard:
             return
         start, outcome = time.monotonic(), _Outcome(send)
         try:
+            self._require_a_place(scope)
             body = await self._read_body(scope, receive)
             await self._app(scope, _replay(body, receive), outcome)
         except Refusal as refusal:
@@ -67,19 +72,28 @@ class Guard:
                 ))  # fmt: skip
         self._account(scope, outcome, start)
 
+    def _require_a_place(self, scope: Message) -> None:
+        # Their protocol says so; another server in between has limits of its own.
+        open_now = scope.get("state", {}).get(CONNECTIONS, ())
+        if len(open_now) > self.limits.connections:
+            raise Refusal(
+                "too_many_connections", f"{self.limits.connections} at a time at most", "more",
+                "Run the same command again in a while.",
+            )  # fmt: skip
+
     async def _read_body(self, scope: Message, receive: Receive) -> bytes:
         headers = {name.lower(): value for name, value in scope["headers"]}
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise Refusal(
                 "encoded_body", "a body as it is", "a compressed one", "Send it uncompressed."
             )
-        largest = self._limits.chunk_mib << 20
+        largest = self.limits.chunk_mib << 20
         stated = headers.get(b"content-length", b"0")
         if not stated.isdigit() or len(stated) > 12 or int(stated) > largest:
-            raise _too_large(self._limits)
+            raise _too_large(self.limits)
         parts, size = [], 0
         try:
-            async with asyncio.timeout(self._limits.body_seconds):
+            async with asyncio.timeout(self.limits.body_seconds):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -87,22 +101,22 @@ class Guard:
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > largest:
-                        raise _too_large(self._limits)
+                        raise _too_large(self.limits)
                     if not message.get("more_body"):
                         return b"".join(parts)
         except TimeoutError:
             raise Refusal(
-                "slow_request", f"a body within {self._limits.body_seconds:g} s", "a part of it",
+                "slow_request", f"a body within {self.limits.body_seconds:g} s", "a part of it",
                 "Check the connection, and run the same command again.",
             ) from None  # fmt: skip
 
     def _account(self, scope: Message, outcome: _Outcome, start: float) -> None:
         route, status = _route(scope), outcome.status or 500
-        self._metrics.count("requests", route=route, status=str(status))
+        self.metrics.count("requests", route=route, status=str(status))
         facts: dict[str, object] = dict(scope.get("state", {}).get("log", {}))
         if status >= 400:
             facts["code"] = outcome.code or "not_found"
-            self._metrics.count("refusals", code=str(facts["code"]))
+            self.metrics.count("refusals", code=str(facts["code"]))
         milliseconds = round(1000 * (time.monotonic() - start))
         # A method is a free word; only those that a route knows are written down.
         method = scope["method"] if route != _NOT_ROUTED else ""

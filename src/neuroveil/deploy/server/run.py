@@ -10,7 +10,8 @@ from pathlib import Path
 from neuroveil.deploy.server.app import create_app
 from neuroveil.deploy.server.guard import Guard
 from neuroveil.deploy.server.logs import log
-from neuroveil.deploy.server.protocol import patient_protocol
+from neuroveil.deploy.server.metrics import forget_metrics
+from neuroveil.deploy.server.protocol import PatientProtocol
 from neuroveil.deploy.server.settings import Listen, load_settings
 from neuroveil.deploy.server.setup import overview_password, server_key
 from neuroveil.deploy.server.store import Store
@@ -61,15 +62,16 @@ def run_server(folder: Path) -> None:
     if days < WARN_BELOW_DAYS:
         log("certificate.expires", days=round(days, 1))
     Store(folder, 0).clear()
+    forget_metrics(folder)
     os.environ[_FOLDER] = str(folder)
-    listen, limits = settings.listen, settings.limits
+    listen = settings.listen
     log("server.started", port=listen.port)
     uvicorn.run(
         f"{__name__}:{application.__name__}", factory=True, host=listen.host, port=listen.port,
-        workers=listen.workers, http=patient_protocol(limits.header_seconds), ws="none",
+        workers=listen.workers, http=PatientProtocol, ws="none",
         ssl_certfile=files.certificate, ssl_keyfile=str(files.key),
         ssl_version=ssl.PROTOCOL_TLS_SERVER,
-        limit_concurrency=limits.connections, timeout_keep_alive=15, access_log=False,
+        timeout_keep_alive=15, access_log=False,
         log_level="error", server_header=False, proxy_headers=False, lifespan="off",
         timeout_graceful_shutdown=30,
     )  # fmt: skip
