@@ -179,17 +179,31 @@ def test_tampering_behind_the_triggers_is_found(postgresql, new_schema, server_l
         server_ledger.check_commitment(commitment)
 
 
+def wait_for_fsync(url, setting):
+    """Wait until the server has read its settings again."""
+    import psycopg
+
+    until = time.monotonic() + 60
+    plain = url.replace("postgresql+psycopg", "postgresql")
+    while time.monotonic() < until:
+        with psycopg.connect(plain) as connection:
+            if connection.execute("SHOW fsync").fetchone() == (setting,):
+                return
+        time.sleep(0.02)
+    pytest.fail("the server did not read its settings again")
+
+
 def test_a_server_that_does_not_flush_is_refused(
-    postgresql, new_schema, server_ledger, request_for
+    postgresql, new_schema, url, server_ledger, request_for
 ):
     try:
         postgresql.run("public", "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
-        time.sleep(0.5)
+        wait_for_fsync(url, "off")
         with pytest.raises(BudgetError, match="flushes every commit"):
             server_ledger.reserve(request_for())
     finally:
         postgresql.run("public", "ALTER SYSTEM RESET fsync", "SELECT pg_reload_conf()")
-        time.sleep(0.5)
+        wait_for_fsync(url, "on")
     assert server_ledger.reserve(request_for()).entry == 1
 
 

@@ -83,7 +83,7 @@ def test_epsilon_or_delta_0_hanging(gaussian, columns, change: dict[str, float])
     start = time.monotonic()
     with pytest.raises(ChainError):
         charge_request(replace(gaussian, **change), columns, 17)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60
 
 
 @pytest.mark.parametrize("name", ["epsilon", "delta", "clip_norm"])

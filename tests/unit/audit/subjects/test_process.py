@@ -115,17 +115,32 @@ def test_quotes_are_understood_and_must_be_closed():
         split_command("python 'x")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="locks files as POSIX does")
 def test_a_child_that_hangs_is_ended_with_its_program(tmp_path):
+    """The child holds a lock for as long as it lives."""
+    import fcntl
+
     witness = tmp_path / "child"
-    child = f"import time; time.sleep(1.5); open({str(witness)!r}, 'w')"
+    child = (
+        f"import fcntl, time; file = open({str(witness)!r}, 'w')\n"
+        "fcntl.flock(file, fcntl.LOCK_EX); time.sleep(300)"
+    )
     code = (
         f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}])\n"
-        "import time; time.sleep(60)"
+        "import time; time.sleep(300)"
     )
     with pytest.raises(MachineError):
         program(code, time_limit=1.0).run(ROWS, 1, None)
-    time.sleep(2.0)
-    assert not witness.exists()
+    until = time.monotonic() + 60
+    with witness.open("a") as file:
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.01)
+        else:
+            pytest.fail("the child still holds its lock")
 
 
 def test_a_flood_is_cut_off_and_leaves_nothing_running():
