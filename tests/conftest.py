@@ -120,6 +120,20 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _started(make: Callable[[], Server]) -> Server:
+    """Start a server on a free port; somebody else may take the port just before it does."""
+    for _ in range(4):
+        server = make()
+        try:
+            server.start()
+        except AssertionError:
+            continue
+        return server
+    server = make()
+    server.start()
+    return server
+
+
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Server]:
     """A fresh server in a temporary folder, on loopback only, stopped at the end."""
@@ -140,13 +154,13 @@ def postgresql() -> Iterator[Server]:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
         assert done.returncode == 0, done.stdout + done.stderr
 
-    server = Server(_free_port(), os.urandom(12).hex(), folder, call)
+    password = os.urandom(12).hex()
     secret = folder / "password"
-    secret.write_text(server.password)
+    secret.write_text(password)
     secret.chmod(0o644)
     call("initdb", "-U", "owner", "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8",
          "--locale=C")  # fmt: skip
-    server.start()
+    server = _started(lambda: Server(_free_port(), password, folder, call))
     try:
         yield server
     finally:
