@@ -98,6 +98,7 @@ class SecretFile:
         StudyError
             If it cannot be written; the file is then as it was.
         """
+        path = path.resolve()  # a link stays one, and the file that it names is replaced
         beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
         try:
             _write_and_sync(beside, data)
@@ -226,7 +227,7 @@ class SecretFile:
             if not 1 < cost <= _LARGEST_COST or cost & (cost - 1) or len(nonce) != _NONCE_BYTES:
                 raise ValueError
             cipher = _cipher(document["cipher"]["name"], _stretched(passphrase, salt, cost))
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise self.damaged() from None
         try:
             return cipher.decrypt(nonce, sealed, _bound_text(head))

@@ -303,11 +303,13 @@ def _claim(folder: Path, left: BitArray, right: BitArray, plan: BlockingPlan) ->
         digest.update(np.ascontiguousarray(bits).data)
     file, text = folder / "run.json", json.dumps({"inputs": digest.hexdigest()})
     if not file.exists():
-        file.write_text(text, encoding="utf-8")
+        unfinished = file.with_suffix(".unfinished")
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(file)
     elif file.read_text(encoding="utf-8") != text:
         raise LinkageError(
             "folder of the matching", "a new folder, or one of these very lists",
-            "tables of other lists or another plan", "Name another folder, or empty this one.",
+            "tables of other lists or another plan", "Name another folder, or remove this one.",
         )  # fmt: skip
 
 

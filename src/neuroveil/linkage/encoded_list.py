@@ -7,10 +7,11 @@ goes to the linkage unit and nowhere else, and stands in no release.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-import os
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from neuroveil.linkage.bloom import BitArray
 from neuroveil.linkage.global_id import parse_global_id
 from neuroveil.linkage.identifiers import ENCODING_VERSION
 from neuroveil.linkage.matching import SiteList
+from neuroveil.linkage.private_files import write_private
 from neuroveil.linkage.schema import LinkageSchema
 
 ENCODED_FORMAT = "neuroveil-encoded-patients"
@@ -78,6 +80,16 @@ class EncodedList:
     def n_records(self) -> int:
         """Number of rows."""
         return len(self.bits) if self.bits is not None else len(self.global_ids or ())
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over all rows in their order; it stays inside the trusted environment."""
+        texts = [asdict(self.made_with), self.global_ids, self.previous_ids]
+        digest = hashlib.sha256(json.dumps(texts, sort_keys=True).encode())
+        if self.bits is not None:
+            digest.update(f"{self.bits.shape}".encode())
+            digest.update(np.ascontiguousarray(self.bits).data)
+        return digest.hexdigest()
 
     def take(self, rows: NDArray[np.int64]) -> EncodedList:
         """Select rows.
@@ -148,38 +160,6 @@ def write_encoded(path: Path, encoded: EncodedList) -> None:
     write_private(path, stream.getvalue(), "encoded patient list")
 
 
-def write_private(path: Path, data: bytes, role: str) -> None:
-    """Write a new file that only its owner can read.
-
-    Parameters
-    ----------
-    path : Path
-        A file that does not exist yet.
-    data : bytes
-        Its content.
-    role : str
-        What it is, for errors.
-
-    Raises
-    ------
-    LinkageError
-        If the file exists or cannot be written.
-    """
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as stream:  # noqa: PTH123
-            stream.write(data)
-    except FileExistsError:
-        raise LinkageError(
-            role, "a file that does not exist yet", "an existing one", "Name another folder."
-        ) from None
-    except OSError as error:
-        raise LinkageError(
-            role, "a place that can be written to", error.strerror or "none",
-            "Choose another folder.",
-        ) from None  # fmt: skip
-
-
 def read_encoded(path: Path, role: str = "encoded patient list") -> EncodedList:
     """Read an encoded list.
 
@@ -214,11 +194,10 @@ def read_encoded(path: Path, role: str = "encoded patient list") -> EncodedList:
         encoded = EncodedList(
             made_with, _bits(table), _texts(table, _IDS), _texts(table, _PREVIOUS)
         )
+    except FileNotFoundError:
+        raise _not_read(role, "no such file") from None
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
-        raise LinkageError(
-            role, "a file as `neuroveil link encode` writes it", "another file",
-            "Name the file encoded.parquet of each hospital.",
-        ) from None  # fmt: skip
+        raise _not_read(role, "another file, or a changed one") from None
     _require_sound(encoded, role)
     return encoded
 
@@ -256,6 +235,13 @@ def require_alike(one: EncodedList, other: EncodedList, schema: LinkageSchema) -
             "encoded lists", "one linkage key", "two keys",
             "Compare the key ids with the project's, and encode again with the current key.",
         )  # fmt: skip
+
+
+def _not_read(role: str, found: str) -> LinkageError:
+    return LinkageError(
+        role, "encoded.parquet as `neuroveil link encode` writes it", found,
+        "Name the folder in which each hospital's encoded.parquet lies.",
+    )  # fmt: skip
 
 
 def _bits(table: Any) -> BitArray | None:

@@ -143,7 +143,10 @@ def _norwegian(text: str, rules: IdentifierRules, role: str) -> str:
     for offset in (80, 65):  # of the tax administration, and of the health network
         if 1 <= int(number[2:4]) - offset <= 12:
             if not rules.test_people:
-                raise _refused(role, "the number of a patient", "one of a made-up person")
+                raise LinkageError(
+                    role, "the number of a patient", "one of a made-up person",
+                    "For a trial with made-up people set test_people = true in [identifier].",
+                )  # fmt: skip
             plain = f"{number[:2]}{int(number[2:4]) - offset:02d}{number[4:]}"
     _require_date(lambda: rule.get_birth_date(plain), role)
     return number

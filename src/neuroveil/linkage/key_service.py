@@ -145,7 +145,8 @@ class KeyService(ABC):
         LinkageError
             If this service holds another key.
         """
-        if not hmac.compare_digest(self.key_id, key_id.replace(" ", "").lower()):
+        stated = key_id.replace(" ", "").lower().encode()
+        if not hmac.compare_digest(self.key_id.encode(), stated):
             raise LinkageError(
                 "linkage key", "the key with the stated key id", "another key",
                 "Ask the project which key is current, and take its key id from there.",

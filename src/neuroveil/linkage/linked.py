@@ -8,10 +8,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from neuroveil.linkage.blocking import blocked_pairs, plan_blocking
+from neuroveil.linkage.bloom import BitArray
 from neuroveil.linkage.dice import NO_PAIRS, Rows, ScoredPairs, joined
 from neuroveil.linkage.encoded_list import EncodedList, require_alike
 from neuroveil.linkage.matching import REASONS, match_lists
@@ -98,7 +100,10 @@ class ResolvedLists:
 
 
 def match_all(
-    lists: Sequence[EncodedList], schema: LinkageSchema, progress: Progress | None = None
+    lists: Sequence[EncodedList],
+    schema: LinkageSchema,
+    progress: Progress | None = None,
+    folder: Path | None = None,
 ) -> MatchedLists:
     """Match encoded lists, every one with every other.
 
@@ -110,7 +115,10 @@ def match_all(
     schema : LinkageSchema
         What all of them were made with; its thresholds decide.
     progress : callable, optional
-        Called with (pairs of lists done, pairs of lists, what).
+        Called with (done, of how many, what): tables of long lists, and pairs of lists.
+    folder : Path, optional
+        Where finished tables of long lists are kept, so that an interrupted run goes on where
+        it stopped. It holds row numbers and similarities.
 
     Returns
     -------
@@ -134,7 +142,8 @@ def match_all(
             found.review[number, number], found.reasons[number, number] = NO_PAIRS, []
             n_exact += len(twice)
     for done, place in enumerate(places, 1):
-        pairs, review, reasons, exact = _pair(lists, place, schema)
+        blocked = _Blocking(schema.matching.review_from, place, progress, folder)
+        pairs, review, reasons, exact = _pair(lists, place, schema, blocked)
         found.matches[place], found.review[place], found.reasons[place] = pairs, review, reasons
         n_exact += exact
         if progress is not None:
@@ -197,13 +206,36 @@ def places_of(n_lists: int) -> list[Place]:
     return list(itertools.combinations(range(n_lists), 2)) if n_lists > 1 else [(0, 0)]
 
 
+@dataclass(frozen=True)
+class _Blocking:
+    """How candidates of two lists are found where there are too many pairs to compare."""
+
+    lowest: float
+    place: Place
+    progress: Progress | None
+    folder: Path | None
+
+    def candidates(self, left: BitArray | None, right: BitArray | None) -> ScoredPairs | None:
+        if left is None or right is None or len(left) * len(right) <= ALL_PAIRS_UP_TO:
+            return None
+        one, other = (number + 1 for number in self.place)
+        folder = None if self.folder is None else self.folder / f"lists-{one}-{other}"
+
+        def tell(done: int, total: int) -> None:
+            if self.progress is not None:
+                self.progress(done, total, f"tables of lists {one} and {other}")
+
+        return blocked_pairs(left, right, plan_blocking(left, right, self.lowest), folder, tell)
+
+
 def _pair(
-    lists: Sequence[EncodedList], place: Place, schema: LinkageSchema
+    lists: Sequence[EncodedList], place: Place, schema: LinkageSchema, blocking: _Blocking
 ) -> tuple[ScoredPairs, ScoredPairs, list[str], int]:
     left, right = lists[place[0]], lists[place[1]]
     rules = schema.matching
     if place[0] == place[1]:
-        found = find_duplicates(rules, left.bits, left.global_ids)
+        candidates = blocking.candidates(left.bits, left.bits)
+        found = find_duplicates(rules, left.bits, left.global_ids, candidates)
         exact = sum(_same_number(left, found.same))
         reasons = [
             "different_numbers" if numbered else "grey_zone"
@@ -212,12 +244,7 @@ def _pair(
         return found.same, found.review, reasons, exact
     rows = _rows_once(left), _rows_once(right)
     one, other = (each.take(kept) for each, kept in zip((left, right), rows, strict=True))
-    candidates = None
-    if one.bits is not None and other.bits is not None and (
-        one.n_records * other.n_records > ALL_PAIRS_UP_TO
-    ):  # fmt: skip
-        plan = plan_blocking(one.bits, other.bits, rules.review_from)
-        candidates = blocked_pairs(one.bits, other.bits, plan)
+    candidates = blocking.candidates(one.bits, other.bits)
     matching = match_lists(one.site_list(), other.site_list(), rules, candidates)
     names: list[str] = [REASONS[int(each)] for each in matching.review_reasons]
     matches, review = (

@@ -8,6 +8,7 @@ is.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,9 @@ def read_patient_list(
     rows = _rows(text)
     header = [name.strip() for name in next(rows, (0, []))[1]]
     wanted = _wanted_columns(schema, patient_column)
-    places = {column: _place(header, column) for column in wanted}
+    for column in sorted(wanted):
+        _require_once(header, column, is_key=column == patient_column)
+    places = {column: header.index(column) for column in wanted}
     problems: list[LinkageError] = []
     kept: list[tuple[int, list[str]]] = []
     for line, row in rows:
@@ -123,7 +126,9 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """Give each row with the line that it begins on."""
     first = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
+    # Lines end as a text editor ends them; a value may hold any other separator of Unicode.
+    stream = io.StringIO(text, newline="")
+    reader = csv.reader(stream, delimiter=delimiter, strict=True)
     line = 1
     try:
         for row in reader:
@@ -131,19 +136,20 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
             line = reader.line_num + 1
     except csv.Error:
         raise LinkageError(
-            f"{_ROLE}, line {line}", "values with paired quotation marks", "a broken line",
+            f"{_ROLE}, line {line}", "values with paired quotation marks, of ordinary length",
+            "a broken line",
             "Correct that line: a quotation mark inside a value is written twice.",
         ) from None  # fmt: skip
 
 
-def _place(header: list[str], column: str) -> int:
+def _require_once(header: list[str], column: str, *, is_key: bool) -> None:
     count = header.count(column)
     if count != 1:
+        where = "with --patient-column" if is_key else "in the schema"
         raise LinkageError(
-            f"{_ROLE}, column {column}", "one such column", f"{count}",
-            "Correct the column in the schema; capital letters matter.",
+            f"{_ROLE}, column {column!r}", "one such column", f"{count}",
+            f"Name the column {where} as the heading does; capital letters matter.",
         )  # fmt: skip
-    return header.index(column)
 
 
 def _key_problems(patients: tuple[str, ...], lines: tuple[int, ...]) -> Iterator[LinkageError]:

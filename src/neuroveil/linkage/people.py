@@ -59,7 +59,7 @@ class People:
             raise LinkageError(
                 "review list", "a decision for each pair",
                 f"undecided pairs that could give one person {self.rows_per_person_max} rows",
-                "Decide the pairs, or declare that many rows a patient and pay for them.",
+                "Decide the pairs, or put them together as if each were one person.",
             )  # fmt: skip
 
 
@@ -152,7 +152,10 @@ class Duplicates:
 
 
 def find_duplicates(
-    rules: MatchingSection, bits: BitArray | None = None, global_ids: Sequence[str] | None = None
+    rules: MatchingSection,
+    bits: BitArray | None = None,
+    global_ids: Sequence[str] | None = None,
+    candidates: ScoredPairs | None = None,
 ) -> Duplicates:
     """Find people who stand in one hospital's list under several local keys.
 
@@ -164,6 +167,9 @@ def find_duplicates(
         Hardened record encodings.
     global_ids : sequence of str, optional
         Keyed identifiers, empty where a patient has no number.
+    candidates : ScoredPairs, optional
+        Pairs from ``rules.review_from`` on, where blocking has found them; default: all pairs
+        are compared.
 
     Returns
     -------
@@ -174,7 +180,7 @@ def find_duplicates(
     exact = _repeated(global_ids or ())
     if bits is None:
         return Duplicates(exact, NO_PAIRS)
-    near = pairs_from(bits, bits, rules.review_from)
+    near = pairs_from(bits, bits, rules.review_from) if candidates is None else candidates
     near = near.take(near.left < near.right)
     numbers = list(global_ids or [""] * len(bits))
     twins = [(numbers[i], numbers[j]) for i, j in zip(near.left, near.right, strict=True)]

@@ -19,6 +19,7 @@ LONGEST_TEXT = 512
 # Minus, hyphen bullet and the like are dashes to a person and are not in the category Pd.
 _DASHES = frozenset("\u2212\u2043\u02d7\ufe63")
 _APOSTROPHES = frozenset("\u2019\u2018\u02bc\u02b9\u0060\u00b4\u2032\u201b\uff07")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _ROUNDS = 4
 
 
@@ -90,9 +91,12 @@ def _one(character: str, role: str) -> str:
         return " "
     if category in ("Cf", "Me"):
         return ""
-    if category in ("Cs", "Co", "Cn"):
+    if category in ("Cs", "Co", "Cn") or character == _REPLACEMENT:
         raise LinkageError(
-            role, "characters that Unicode assigns", f"one of category {category}",
+            role, "characters that Unicode assigns",
+            "one that stands for a letter that was lost"
+            if character == _REPLACEMENT
+            else f"one of category {category}",
             "The file was probably read with a wrong encoding; save it as UTF-8.",
         )  # fmt: skip
     if category == "Nd":

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from neuroveil.cli.app import cli
 from neuroveil.errors import LinkageError, StudyError
 from neuroveil.keys import sealing
+from neuroveil.linkage import blocking, linked
 from neuroveil.linkage.bloom import encode_records
 from neuroveil.linkage.hardening import harden
 from neuroveil.linkage.key_service import LinkageKey, LocalKeyService
@@ -155,12 +156,78 @@ def test_what_cannot_be_matched_is_refused(trial):
     Path("copy").mkdir()
     Path("copy/left").symlink_to(Path("left").absolute())
     assert "different names" in str(refusal("match", "left", "copy/left"))
-    assert "another file" in str(refusal("match", "left", "copy"))
+    assert "no such file" in str(refusal("match", "left", "copy"))
     done("match", "left", "right")
-    assert "a pair of these lists" in str(refusal("resolve", "linked", "left"))
-    assert "CSV with the columns" in str(refusal("resolve", "copy", "left", "right"))
+    assert "the very lists" in str(refusal("resolve", "linked", "left"))
+    assert "a folder as" in str(refusal("resolve", "copy", "left", "right"))
     Path("linkage.toml").write_text(SCHEMA + "[encoding]\nfill = 0.2\n")
     assert "schema at hand" in str(refusal("match", "left", "right", "--out", "again"))
+
+
+def test_nothing_is_read_for_results_that_have_no_place(trial, monkeypatch):
+    """Encoding or matching for minutes and then refusing to write would be a poor joke."""
+    done("match", "left", "right")
+    done("resolve", "linked", "left", "right")
+    monkeypatch.delenv("NEUROVEIL_KEY_PASSPHRASE")  # encoding would ask for it first
+    right = Path("right/encoded.parquet")
+    whole = right.read_bytes()
+    right.write_bytes(b"")  # matching would find this first
+    Path("file").write_text("")
+    assert "existing one" in str(refusal("encode", "left.csv", "--out", "left"))
+    assert "people file" in str(refusal("resolve", "linked", "left", "right"))
+    assert "matches.csv" in str(refusal("match", "left", "right"))
+    right.write_bytes(whole)
+    assert "--out" in str(refusal("match", "left", "right", "--out", "file"))
+    assert "people file" in str(refusal("resolve", "linked", "left", "right", "--out", "no/p.csv"))
+
+
+def test_a_list_that_was_encoded_again_is_not_resolved_with_old_rows(trial):
+    done("match", "left", "right")
+    Path("left").rename("older")
+    done("encode", "left.csv", "--out", "left")
+    assert "encoded again" in str(refusal("resolve", "linked", "left", "right"))
+    Path("left/encoded.parquet").write_bytes(Path("older/encoded.parquet").read_bytes())
+    assert "this very list" in str(refusal("resolve", "linked", "left", "right"))
+    assert not Path("people.csv").exists()
+
+
+def test_an_interrupted_matching_of_long_lists_goes_on(trial, monkeypatch):
+    """With a bound of no pair at all these lists are long, too."""
+    whole = done("match", "left", "right", "--out", "whole")
+    monkeypatch.setattr(linked, "ALL_PAIRS_UP_TO", 0)
+    seen = []
+
+    def stop_at_the_second(*arguments):
+        seen.append(arguments)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return one_table(*arguments)
+
+    one_table = blocking._one_table
+    monkeypatch.setattr(blocking, "_one_table", stop_at_the_second)
+    assert link("match", "left", "right").exit_code != 0
+    tables = sorted(each.name for each in Path("linked/unfinished/lists-1-2").glob("table-*"))
+    assert tables == ["table-0000.npz"]
+    assert not Path("linked/matches.csv").exists()
+    monkeypatch.setattr(blocking, "_one_table", one_table)
+    done("encode", "left.csv", "--out", "again")
+    assert "tables of other lists" in str(refusal("match", "again", "right", "--out", "linked"))
+    assert done("match", "left", "right") == {**whole, "out": "linked"}
+    assert sorted(each.name for each in Path("linked").iterdir()) == [
+        "match.json", "matches.csv", "review.csv",
+    ]  # fmt: skip
+    assert Path("linked/matches.csv").read_text() == Path("whole/matches.csv").read_text()
+
+
+def test_long_lists_are_searched_for_duplicates_by_blocking_too(trial, monkeypatch):
+    text = Path("left.csv").read_text()
+    given, surname = trial[7]
+    Path("left.csv").write_text(f"{text}\nx2,,{given},{surname}")
+    done("encode", "left.csv", "--allow", "missing-numbers", "--out", "twice")
+    whole = done("match", "twice", "--out", "whole")
+    monkeypatch.setattr(linked, "ALL_PAIRS_UP_TO", 0)
+    assert done("match", "twice", "--out", "blocked") == {**whole, "out": "blocked"}
+    assert whole["matches"] == 1
 
 
 def test_patient_keys_must_differ_between_hospitals(trial):
@@ -170,7 +237,9 @@ def test_patient_keys_must_differ_between_hospitals(trial):
     assert "a key in two of them" in str(refusal("resolve", "linked", "same", "right"))
 
 
-@pytest.mark.parametrize("text", ["patient,row\nl1,0\n", "patient,row\nl1,first\n", "a,b\n1,2\n"])
+@pytest.mark.parametrize(
+    "text", ["patient,row,encoded\nl1,0,0\n", "patient,row,encoded\nl1,first,0\n", "a,b\n1,2\n"]
+)
 def test_the_map_of_another_list_is_refused(trial, text):
     done("match", "left", "right")
     Path("left/local-map.csv").write_text(text)
@@ -222,3 +291,14 @@ def test_a_rotation_reaches_a_hospital_by_a_second_wrapped_key(tmp_path):
     assert "at most two keys" in str(refusal("rotate"))
     assert done("retire")["keys"][1] == {"key_id": first, "state": "retired"}
     assert "a new key" in str(refusal("unwrap", "first.json", "--key-id", first))
+    for typed in ("ø" * 32, "", first[:-1]):
+        assert "another key" in str(refusal("unwrap", "second.json", "--key-id", typed))
+
+
+def test_a_link_to_a_keystore_leads_to_the_keystore_that_is_rotated():
+    done("keygen", "safe.keystore")
+    Path("linkage.keystore").symlink_to("safe.keystore")
+    rotated = done("rotate")["keys"]
+    assert Path("linkage.keystore").is_symlink()
+    assert done("show", "safe.keystore")["keys"] == rotated
+    assert [each["state"] for each in rotated] == ["current", "previous"]

@@ -67,6 +67,16 @@ def test_values_stay_text_whatever_separates_them(listed, delimiter):
     assert "0455" not in repr(patients)
 
 
+@pytest.mark.parametrize("mark", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_only_line_ends_end_a_line(listed, schema, mark):
+    """Python's ``splitlines`` also splits at these, and would tear the patient in two."""
+    text = HEADER + ROWS.replace("Olav", f"Olav{mark}Tor") + "P9,x,A,B,1970-03-01,1,F\n"
+    patients = listed(text)
+    assert patients.patients == ("P1", "P2", "P3", "P9")
+    assert patients.fields["given_name"][1] == f"Olav{mark}Tor"
+    assert "identifier, line 5" in problems(patients, schema)
+
+
 def test_lines_are_those_of_the_file_after_blank_lines_and_breaks_inside_values(listed, schema):
     text = HEADER + '\nP1,0001,"Ing\nrid",A,1970-03-01,0455,F\n\nP2,x,Olav,Dahl,no date,5003,M\n'
     patients = listed(text)
@@ -130,6 +140,13 @@ def test_files_of_another_kind_are_refused(tmp_path, schema, data, expected):
         read_patient_list(file, schema)
     with pytest.raises(LinkageError, match="no such file"):
         read_patient_list(tmp_path / "none.csv", schema)
+
+
+def test_a_missing_column_is_named_with_the_place_that_names_it(listed):
+    with pytest.raises(LinkageError, match=r"column 'sex'.*in the schema"):
+        listed((HEADER + ROWS).replace("sex", "gender"))
+    with pytest.raises(LinkageError, match=r"column 'key'.*with --patient-column"):
+        listed(HEADER + ROWS, patient_column="key")
 
 
 def test_an_empty_list_is_refused(listed, schema):
@@ -246,7 +263,7 @@ def test_another_file_is_refused(tmp_path):
     text = tmp_path / "text.csv"
     text.write_text("a")
     for file in (other, text, tmp_path / "none"):
-        with pytest.raises(LinkageError, match="another file"):
+        with pytest.raises(LinkageError, match=r"another file|no such file"):
             read_encoded(file)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,6 +69,7 @@ def encode(face: Face, patients: Path, schema: Path, key: Path, out: Path, **opt
     """
     from neuroveil.linkage.encode import Allowances, check_patient_list, encode_patients
     from neuroveil.linkage.patient_list import read_patient_list
+    from neuroveil.linkage.private_files import require_new
     from neuroveil.linkage.schema import load_schema
     from neuroveil.linkage.services import opened_service
 
@@ -82,6 +81,8 @@ def encode(face: Face, patients: Path, schema: Path, key: Path, out: Path, **opt
     if options["dry_run"]:
         face.result({**document, "written": False}, "Would encode:\n" + _words(document))
         return 0
+    for name, role in ((ENCODED_FILE, "encoded patient list"), (MAP_FILE, "local map")):
+        require_new(out / name, role)
     with opened_service(key, ask) as service:
         previous = service.previous if options["with_previous"] else None
         if options["with_previous"] and previous is None:
@@ -89,6 +90,7 @@ def encode(face: Face, patients: Path, schema: Path, key: Path, out: Path, **opt
                 "--with-previous", "a key service with a previous key", "none",
                 "Leave it out, unless a rotation is under way.",
             )])  # fmt: skip
+        new_folder(out)
         with face.progress() as progress:
             encoded = encode_patients(
                 checked, rules, service.current, previous,
@@ -126,13 +128,33 @@ def _words(document: dict[str, Any]) -> str:
 
 
 def _write(folder: Path, encoded: EncodedPatients) -> None:
-    from neuroveil.linkage.encoded_list import write_encoded, write_private
+    """Write the map first: an encoded list without it would have no way back."""
+    from neuroveil.linkage.encoded_list import write_encoded
+    from neuroveil.linkage.local_map import write_local_map
+
+    write_local_map(folder / MAP_FILE, encoded.rows, encoded.encoded)
+    write_encoded(folder / ENCODED_FILE, encoded.encoded)
+
+
+def new_folder(out: Path) -> None:
+    """Make a folder for results that only its owner can open; one that is there stays.
+
+    Parameters
+    ----------
+    out : Path
+        As the option ``--out`` names it.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be made or written to.
+    """
     from neuroveil.pipeline.cache import private_folder
 
-    private_folder(folder)
-    write_encoded(folder / ENCODED_FILE, encoded.encoded)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["patient", "row"])
-    writer.writerows(encoded.rows.items())
-    write_private(folder / MAP_FILE, text.getvalue().encode(), "local map of patients to rows")
+    try:
+        private_folder(out)
+    except StudyError as error:
+        raise StudyError([StudyMistake(
+            "--out", "a folder that can be made and written to", error.found,
+            "Name another folder, or correct its rights.",
+        )]) from None  # fmt: skip

@@ -76,7 +76,7 @@ def hospital_key(face: Face, key: Path) -> int:
 @common_options
 def wrap(face: Face, keystore: Path, public_key: str, out: Path) -> int:
     """Seal the current key of KEYSTORE for one hospital; the result may travel in the open."""
-    from neuroveil.linkage.encoded_list import write_private
+    from neuroveil.linkage.private_files import write_private
     from neuroveil.linkage.wrapping import wrap as wrap_key
 
     document = wrap_key(open_keystore(keystore).current, public_key)

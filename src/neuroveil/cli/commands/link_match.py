@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuroveil.cli.commands.link_encode import ENCODED_FILE, MAP_FILE
+from neuroveil.cli.commands.link_encode import ENCODED_FILE, MAP_FILE, new_folder
 from neuroveil.cli.commands.link_keys import FILE
 from neuroveil.cli.face import Face, common_options
 from neuroveil.errors import LinkageError, StudyError, StudyMistake
 
 if TYPE_CHECKING:
-    from neuroveil.linkage.dice import ScoredPairs
     from neuroveil.linkage.encoded_list import EncodedList
-    from neuroveil.linkage.linked import MatchedLists, ResolvedLists
+    from neuroveil.linkage.linked import ResolvedLists
 
-PAIR_COLUMNS = ("left", "left_row", "right", "right_row", "score")
+_UNFINISHED = "unfinished"
 _SCHEMA = click.option("--schema", type=FILE, default="linkage.toml", show_default=True,
                        help="The project's linkage schema.")  # fmt: skip
 
@@ -37,21 +35,31 @@ def match(face: Face, encoded: tuple[Path, ...], schema: Path, out: Path) -> int
     pairs that a person should decide, by writing yes or no into its column 'same'. Go on with:
     neuroveil link resolve
 
+    An interrupted run of long lists goes on where it stopped, with the same OUT.
+
     Ends with 5 where there are pairs to review.
     """
     from neuroveil.linkage.linked import match_all
+    from neuroveil.linkage.matched_folder import (
+        ABOUT_FILE,
+        MATCHES_FILE,
+        REVIEW_FILE,
+        write_matched,
+    )
+    from neuroveil.linkage.private_files import require_new
     from neuroveil.linkage.schema import load_schema
-    from neuroveil.pipeline.cache import private_folder
 
     rules = load_schema(schema)
-    names = _names(encoded)
-    lists = [_encoded(folder, name) for folder, name in zip(encoded, names, strict=True)]
+    for name in (MATCHES_FILE, REVIEW_FILE, ABOUT_FILE):
+        require_new(out / name, name)
+    lists = _lists(encoded)
+    new_folder(out)
     with face.progress() as progress:
-        matched = match_all(lists, rules, progress)
-    private_folder(out)
-    _write_pairs(out, matched, names)
+        matched = match_all(list(lists.values()), rules, progress, out / _UNFINISHED)
+    write_matched(out, matched, lists)
+    shutil.rmtree(out / _UNFINISHED, ignore_errors=True)
     counts = matched.counts()
-    document = {**counts, "lists": list(names), "out": out.name}
+    document = {**counts, "lists": list(lists), "out": out.name}
     face.result(document, "\n".join(f"{name}: {count}" for name, count in counts.items()))
     return 5 if counts["review"] else 0
 
@@ -70,22 +78,18 @@ def resolve(face: Face, matched: Path, encoded: tuple[Path, ...], out: Path) -> 
 
     Ends with 5 while pairs are undecided, or a person stands twice in one hospital's list.
     """
-    from neuroveil.linkage.dice import NO_PAIRS, joined
     from neuroveil.linkage.linked import resolve_people
+    from neuroveil.linkage.matched_folder import read_decided
+    from neuroveil.linkage.private_files import require_new
 
-    names = _names(encoded)
-    lists = [_encoded(folder, name) for folder, name in zip(encoded, names, strict=True)]
-    same = _read_pairs(matched / "matches.csv", names, None)
-    decided = _read_pairs(matched / "review.csv", names, "yes")
-    matches = {
-        place: joined([same.get(place, NO_PAIRS), decided.get(place, NO_PAIRS)])
-        for place in {*same, *decided}
-    }
-    undecided = _read_pairs(matched / "review.csv", names, "")
-    resolved = resolve_people([each.n_records for each in lists], matches, undecided)
-    _write_people(out, resolved, names, encoded)
+    require_new(out, "people file")
+    lists = _lists(encoded)
+    decided = read_decided(matched, lists)
+    n_records = [each.n_records for each in lists.values()]
+    resolved = resolve_people(n_records, decided.same, decided.undecided)
+    _write_people(out, resolved, lists, encoded)
     counts = resolved.counts()
-    document = {**counts, "lists": list(names), "out": out.name}
+    document = {**counts, "lists": list(lists), "out": out.name}
     face.result(document, "\n".join(f"{name}: {count}" for name, count in counts.items()))
     return 5 if counts["undecided"] or counts["conflicts"] else 0
 
@@ -121,7 +125,8 @@ def learn(
             "encoded lists", "record encodings", "GlobalIDs alone",
             "Add fields to the schema and encode again.",
         )  # fmt: skip
-    rows = _truth(truth, left, right) if truth else _equal_ids(*lists)
+    maps = (left / MAP_FILE, right / MAP_FILE)
+    rows = _truth(truth, maps, lists) if truth else _equal_ids(*lists)
     learned = learn_thresholds(lists[0].bits, lists[1].bits, rows, learned_on)
     section = learned.section.model_dump(mode="json")
     accuracy = {
@@ -144,43 +149,27 @@ def _encoded(folder: Path, name: str) -> EncodedList:
     return read_encoded(folder / ENCODED_FILE, f"encoded list {name!r}")
 
 
-def _names(folders: Sequence[Path]) -> tuple[str, ...]:
-    names = tuple(folder.absolute().name for folder in folders)
+def _lists(folders: Sequence[Path]) -> dict[str, EncodedList]:
+    """Read the hospitals' lists, by the names of their folders."""
+    names = [folder.absolute().name for folder in folders]
     if len(set(names)) != len(names):
         raise StudyError([StudyMistake(
             "ENCODED", "folders with different names", "the same name twice",
             "Name each folder after its hospital.",
         )])  # fmt: skip
-    return names
-
-
-def _write_pairs(out: Path, matched: MatchedLists, names: tuple[str, ...]) -> None:
-    places = sorted(matched.matches)
-    matches, review = (
-        [
-            (names[place[0]], left, names[place[1]], right, f"{score:.4f}")
-            for place in places
-            for left, right, score in zip(
-                pairs[place].left.tolist(), pairs[place].right.tolist(),
-                pairs[place].scores.tolist(), strict=True,
-            )
-        ]
-        for pairs in (matched.matches, matched.review)
-    )  # fmt: skip
-    reasons = [reason for place in places for reason in matched.reasons[place]]
-    open_pairs = [(*pair, reason, "") for pair, reason in zip(review, reasons, strict=True)]
-    _write(out / "matches.csv", PAIR_COLUMNS, matches)
-    _write(out / "review.csv", (*PAIR_COLUMNS, "reason", "same"), open_pairs)
+    return {name: _encoded(folder, name) for folder, name in zip(folders, names, strict=True)}
 
 
 def _write_people(
-    out: Path, resolved: ResolvedLists, names: tuple[str, ...], folders: Sequence[Path]
+    out: Path, resolved: ResolvedLists, lists: Mapping[str, EncodedList], folders: Sequence[Path]
 ) -> None:
+    from neuroveil.linkage.local_map import read_local_map
+    from neuroveil.linkage.private_files import write_table
+
     lines: list[tuple[Any, ...]] = []
-    for number, (name, folder) in enumerate(zip(names, folders, strict=True)):
-        keys = _local_keys(folder / MAP_FILE)
-        if keys and set(keys) != set(range(len(resolved.people.of_record[number]))):
-            raise _wrong_map()
+    for number, ((name, encoded), folder) in enumerate(zip(lists.items(), folders, strict=True)):
+        path = folder / MAP_FILE
+        keys = read_local_map(path, encoded) if path.exists() else {}
         groups = resolved.undecided[number].tolist()
         for row, person in enumerate(resolved.people.of_record[number].tolist()):
             key = keys.get(row, f"{name}:{row}")
@@ -190,68 +179,24 @@ def _write_people(
             "local maps", "patient keys that differ between hospitals", "a key in two of them",
             "Put the hospital's name before its patient keys, in its list and its recordings.",
         )  # fmt: skip
-    _write(out, ("patient", "person", "undecided", "hospital", "row"), lines)
+    write_table(out, ("patient", "person", "undecided", "hospital", "row"), lines, "people file")
 
 
-def _local_keys(path: Path) -> dict[int, str]:
-    if not path.is_file():
-        return {}
-    try:
-        return {int(row["row"]): row["patient"] for row in _table(path, ("patient", "row"))}
-    except ValueError:
-        raise _wrong_map() from None
-
-
-def _wrong_map() -> LinkageError:
-    return LinkageError(
-        "local map", "a patient key for each row of its list", "other rows",
-        "Keep the two files of `neuroveil link encode` together.",
-    )  # fmt: skip
-
-
-def _read_pairs(
-    path: Path, names: tuple[str, ...], wanted: str | None
-) -> dict[tuple[int, int], ScoredPairs]:
-    """Read the pairs of a file, or those about which a person has said what is wanted."""
+def _truth(
+    path: Path, maps: tuple[Path, Path], lists: tuple[EncodedList, EncodedList]
+) -> tuple[Any, Any]:
     import numpy as np
 
-    from neuroveil.linkage.dice import ScoredPairs
-
-    found: dict[tuple[int, int], list[tuple[int, int, float]]] = {}
-    places = {name: place for place, name in enumerate(names)}
-    columns = PAIR_COLUMNS if wanted is None else (*PAIR_COLUMNS, "same")
-    for line, row in enumerate(_table(path, columns), 2):
-        said = None if wanted is None else row["same"].strip().lower()
-        try:
-            pair = int(row["left_row"]), int(row["right_row"]), float(row["score"])
-            place = places[row["left"]], places[row["right"]]
-            if said not in (None, "", "yes", "no"):
-                raise ValueError
-        except (KeyError, ValueError):
-            raise LinkageError(
-                f"{path.name}, line {line}", "a pair of these lists, with yes, no or nothing",
-                "something else", "Fill in the column 'same' and change nothing else.",
-            ) from None  # fmt: skip
-        if said == wanted:
-            found.setdefault(place, []).append(pair)
-    return {
-        place: ScoredPairs(*(np.array(column) for column in zip(*pairs, strict=True)))
-        for place, pairs in found.items()
-    }
-
-
-def _truth(path: Path, left: Path, right: Path) -> tuple[Any, Any]:
-    import numpy as np
+    from neuroveil.linkage.local_map import read_local_map
+    from neuroveil.linkage.private_files import read_table
 
     rows = [
-        {key: row for row, key in _local_keys(folder / MAP_FILE).items()}
-        for folder in (left, right)
+        {key: row for row, key in read_local_map(file, encoded).items()}
+        for file, encoded in zip(maps, lists, strict=True)
     ]
+    truth = read_table(path, ("left", "right"), "pairs of the same people")
     try:
-        pairs = [
-            (rows[0][each["left"]], rows[1][each["right"]])
-            for each in _table(path, ("left", "right"))
-        ]
+        pairs = [(rows[0][each["left"]], rows[1][each["right"]]) for each in truth]
     except KeyError:
         raise LinkageError(
             "pairs of the same people", "patient keys of the two local maps", "another key",
@@ -271,27 +216,3 @@ def _equal_ids(left: EncodedList, right: EncodedList) -> tuple[Any, Any]:
     ]
     found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return found[:, 0], found[:, 1]
-
-
-def _table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        rows = list(csv.DictReader(io.StringIO(text), strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error):
-        rows = [{}]
-    if any(row.get(column) is None for row in rows for column in columns):
-        raise LinkageError(
-            "table", f"CSV with the columns {', '.join(columns)}", "another file",
-            "Name the file as neuroveil wrote it.",
-        )  # fmt: skip
-    return rows
-
-
-def _write(path: Path, columns: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
-    from neuroveil.linkage.encoded_list import write_private
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(lines)
-    write_private(path, text.getvalue().encode(), path.stem)

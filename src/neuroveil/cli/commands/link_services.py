@@ -48,7 +48,7 @@ def fetch(face: Face, settings: Path, path: str, out: Path) -> int:
 
     The server hands out what it cannot open. Go on with: neuroveil link unwrap
     """
-    from neuroveil.linkage.encoded_list import write_private
+    from neuroveil.linkage.private_files import write_private
     from neuroveil.linkage.services import fetched
 
     document = fetched(settings, path)
