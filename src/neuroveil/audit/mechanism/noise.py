@@ -23,6 +23,8 @@ from neuroveil.types.audit import AttackResult, AuditFigure, Verdict
 from neuroveil.types.recording import FloatArray
 
 _TOO_FEW = 0.5
+# A verdict may rest on the scale and the law of fresh runs, and on the scale of a released table.
+_LOOKS = 3
 _CONTROL_CELLS = 10_000_000
 
 
@@ -57,7 +59,8 @@ def audit_noise(
         lie inside the clipping norm: the scale is still measured, its law is not.
     level : float
         Confidence of intervals. A subject that keeps its promise is called violated with a
-        probability of at most 1e-3, or of ``1 - level`` where that is less.
+        probability of at most 1e-3, or of ``1 - level`` where that is less, also where the
+        released table is measured as well as fresh runs: each of the three looks has a third.
     seed : int
         Seed of the null control, which is simulated noise of the promised law.
 
@@ -84,7 +87,7 @@ def audit_noise(
 def _measure(
     facts: SubjectFacts, released: FloatArray, rows: FloatArray | None, level: float
 ) -> _Measured:
-    family, strict = _additive(facts).family, verdict_level(level)
+    family, strict = _additive(facts).family, 1 - 2 * _false_alarm(level)
     if rows is None:
         bound = row_bound(facts)
         scales = [unknown_rows_scale(released, family, bound, each) for each in (level, strict)]
@@ -92,6 +95,11 @@ def _measure(
     noise = released - rows
     scales = [known_rows_scale(noise, family, each) for each in (level, strict)]
     return _Measured(scales[0], scales[1], noise_fit(noise, family), True)
+
+
+def _false_alarm(level: float) -> float:
+    """Chance that one look calls a sound subject violated, at most."""
+    return (1 - verdict_level(level)) / _LOOKS
 
 
 def _result(
@@ -124,7 +132,7 @@ def _result(
         figures=tuple(figures),
         limits=tuple(limits),
         settings={
-            "level": scale.level, "verdict_level": measured.strict.level, "family": law.family,
+            "level": scale.level, "verdict_level": verdict_level(scale.level), "family": law.family,
             "promised_scale": law.scale, "rows_known": measured.rows_known,
         },
     )  # fmt: skip
@@ -146,7 +154,7 @@ def _judge(
             f"The noise is quieter than the chain states: at most {strict.high:.5g} where "
             f"{law.scale:.5g} is promised."
         )
-    if fit is not None and fit.p_value < (1 - strict.level) / 2:
+    if fit is not None and fit.p_value < _false_alarm(measured.scale.level):
         return "violated", (
             f"The noise does not follow the promised {law.family} law (p = {fit.p_value:.2g}), "
             "so the derivation of the claim does not apply to it."

@@ -34,7 +34,8 @@ def with_released_table(
     Returns
     -------
     AttackResult
-        With the severer verdict of both; figures of the table begin with ``released_``.
+        With the severer verdict of both; figures of the table begin with ``released_``. Both
+        together call a sound release violated no more often than one of them may.
 
     Raises
     ------

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from neuroveil.audit.mechanism.fit import noise_fit, normal_fit
 from neuroveil.audit.mechanism.laws import AdditiveLaw
@@ -140,6 +141,19 @@ def test_verdicts_on_scales(knows_rows: bool, factor: float, verdict: str) -> No
     assert scale.control_low is not None
     assert scale.control_low < SIGMA
     assert ("louder" in result.sentence) == (factor > 1)
+
+
+@pytest.mark.parametrize(
+    ("chance", "verdict"), [(3.2e-4, "violated"), (3.5e-4, "no_attack_succeeded")]
+)
+def test_a_look_has_a_third_of_a_thousandth(chance: float, verdict: str) -> None:
+    """Scale and law of fresh runs and the scale of a released table: 1e-3 for all of them.
+
+    A table as quiet as honest noise is with this chance.
+    """
+    square = stats.chi2.ppf(chance, 2000) / 2000
+    released = np.full((400, 5), SIGMA * math.sqrt(square))
+    assert audit_noise(GAUSSIAN, released).verdict == verdict
 
 
 def test_a_wrong_law_of_the_right_scale_is_found() -> None:
