@@ -9,7 +9,7 @@ from neuroveil.deploy import wire
 from neuroveil.deploy.receipt import RECEIPT, holds, signed
 from neuroveil.deploy.server import authentication
 from neuroveil.deploy.server.authentication import authenticate
-from neuroveil.deploy.server.hospitals import remove_hospital
+from neuroveil.deploy.server.hospitals import find_hospital, remove_hospital
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.keys import create_key
 
@@ -28,15 +28,15 @@ def request(key, body=b"body", place=PLACE):
 
 def refused(database, signed_request, body=b"body") -> str:
     with pytest.raises(Refusal) as refusal:
-        authenticate(database, signed_request, body)
+        authenticate(database, signed_request, body, find_hospital)
     return refusal.value.code
 
 
 def test_a_signed_request_is_let_in_once(database, hospital, site):
     one = request(site.key)
-    assert authenticate(database, one, b"body") == hospital
+    assert authenticate(database, one, b"body", find_hospital) == hospital
     assert refused(database, one) == "replayed_request"
-    assert authenticate(database, request(site.key), b"body") == hospital
+    assert authenticate(database, request(site.key), b"body", find_hospital) == hospital
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_clocks_may_differ_by_fifteen_seconds(
     one = request(site.key)
     monkeypatch.setattr(authentication.time, "time", lambda: one.sent_at + seconds)
     if let_in:
-        assert authenticate(database, one, b"body") == hospital
+        assert authenticate(database, one, b"body", find_hospital) == hospital
         assert refused(database, one) == "replayed_request"
     else:
         assert refused(database, one) == "clock_skew"
@@ -97,7 +97,7 @@ def test_a_nonce_is_kept_as_long_as_its_request_could_be_sent_again(
     for seconds in (-14.9, 0, 14.9):
         monkeypatch.setattr(authentication.time, "time", lambda s=seconds: one.sent_at + s)
         if seconds == -14.9:
-            authenticate(database, one, b"body")
+            authenticate(database, one, b"body", find_hospital)
         else:
             assert refused(database, one) == "replayed_request"
 

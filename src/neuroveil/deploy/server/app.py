@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +17,13 @@ from neuroveil.deploy.server.audit_log import utc_now
 from neuroveil.deploy.server.authentication import authenticate
 from neuroveil.deploy.server.database import Database
 from neuroveil.deploy.server.guard import SAFE_HEADERS, Guard, refusal_headers
-from neuroveil.deploy.server.hospitals import Hospital
-from neuroveil.deploy.server.metrics import CONTENT_TYPE, Metrics
+from neuroveil.deploy.server.hospitals import Hospital, find_hospital
+from neuroveil.deploy.server.metrics import CONTENT_TYPE, Metrics, metrics_folder
 from neuroveil.deploy.server.overview import overview, overview_page
 from neuroveil.deploy.server.refusals import Refusal
+from neuroveil.deploy.server.requests import json_of, offset_of, signature_of
 from neuroveil.deploy.server.settings import ServerSettings
 from neuroveil.deploy.server.submissions import Submissions
-from neuroveil.deploy.wire import read_signed
 from neuroveil.keys import SiteKey
 
 VIEWER = "coordinator"
@@ -46,6 +46,9 @@ class Service:
         Counters of this process.
     password : str
         Opens overview and metrics.
+    turns : asyncio.Semaphore
+        For examinations: whoever waits for one holds no thread, since the threads are for all
+        other requests.
     """
 
     settings: ServerSettings
@@ -53,6 +56,7 @@ class Service:
     submissions: Submissions
     metrics: Metrics
     password: str
+    turns: asyncio.Semaphore
 
 
 def create_app(settings: ServerSettings, key: SiteKey, password: str) -> Guard:
@@ -72,12 +76,21 @@ def create_app(settings: ServerSettings, key: SiteKey, password: str) -> Guard:
     Guard
         An ASGI application.
     """
-    database, metrics = Database(settings.database_location), Metrics()
+    is_alone = settings.listen.workers == 1
+    database = Database(settings.database_location)
+    metrics = Metrics(None if is_alone else metrics_folder(settings.root))
     database.create()
     app = FastAPI(title="neuroveil server", docs_url=None, redoc_url=None, openapi_url=None)
     submissions = Submissions(settings, database, key)
-    app.state.service = Service(settings, database, submissions, metrics, password)
+    turns = asyncio.Semaphore(settings.limits.examinations_at_once)
+    app.state.service = Service(settings, database, submissions, metrics, password, turns)
     app.include_router(_ROUTER)
+    if settings.trusted is not None:
+        # Only here, since it loads all of the release path.
+        from neuroveil.deploy.server.consortium.routes import ROUTER, open_consortium
+
+        app.state.consortium = open_consortium(settings, database, key)
+        app.include_router(ROUTER)
     for status in (404, 405):
         app.add_exception_handler(status, _not_routed)
     app.add_exception_handler(Refusal, _refused)
@@ -104,13 +117,9 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 async def _hospital(request: Request) -> tuple[Hospital, bytes]:
     """Who asks, and the body that they signed."""
     body = await request.body()
-    path = request.scope["raw_path"].decode("ascii", "replace")
-    query = request.scope["query_string"].decode("ascii", "replace")
-    target = f"{path}?{query}" if query else path
-    headers = {name: request.headers.get(name, "") for name in request.headers}
-    signed = read_signed(request.method, headers.get("host", ""), target, headers)
+    signed = signature_of(request)
     service = _service(request)
-    hospital = await run_in_threadpool(authenticate, service.database, signed, body)
+    hospital = await run_in_threadpool(authenticate, service.database, signed, body, find_hospital)
     request.state.log = {"hospital": hospital.key_id}
     return hospital, body
 
@@ -131,11 +140,7 @@ _HEADERS = {name.decode(): value.decode() for name, value in SAFE_HEADERS}
 @_ROUTER.post("/v1/submissions")
 async def _create(request: Request) -> JSONResponse:
     hospital, body = await _hospital(request)
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Refusal("bad_request", "JSON", "something else", "Use `neuroveil submit`.") from None
-    return await _call(_service(request).submissions.create, hospital, document)
+    return await _call(_service(request).submissions.create, hospital, json_of(body))
 
 
 @_ROUTER.get("/v1/submissions/{content_id}")
@@ -147,13 +152,8 @@ async def _status(request: Request, content_id: str) -> JSONResponse:
 @_ROUTER.put("/v1/submissions/{content_id}/files/{name}")
 async def _receive(request: Request, content_id: str, name: str) -> JSONResponse:
     hospital, body = await _hospital(request)
-    stated = request.query_params.get("offset", "")
-    if not stated.isascii() or not stated.isdigit() or len(stated) > 15:
-        raise Refusal(
-            "bad_request", "an offset in bytes", "something else", "Use `neuroveil submit`."
-        )
     service = _service(request)
-    place = (hospital, content_id, name, int(stated))
+    place = (hospital, content_id, name, offset_of(request))
     answer = await _call(service.submissions.receive, *place, body)
     service.metrics.count("received_bytes", len(body))
     request.state.log["bytes"] = len(body)
@@ -163,7 +163,9 @@ async def _receive(request: Request, content_id: str, name: str) -> JSONResponse
 @_ROUTER.post("/v1/submissions/{content_id}/complete")
 async def _complete(request: Request, content_id: str) -> JSONResponse:
     hospital, _ = await _hospital(request)
-    answer = await _call(_service(request).submissions.complete, hospital, content_id)
+    service = _service(request)
+    async with service.turns:
+        answer = await _call(service.submissions.complete, hospital, content_id)
     request.state.log["submission"] = content_id[:12]
     return answer
 

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 import sqlalchemy as sa
 
 from neuroveil.deploy.server.database import NONCE, Database
-from neuroveil.deploy.server.hospitals import Hospital, find_hospital
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.wire import CLOCK_WINDOW_SECONDS, SIGNATURE, SignedRequest, is_signed_by
 
 
-def authenticate(database: Database, request: SignedRequest | None, body: bytes) -> Hospital:
-    """Find out which hospital sent a request, and that it is fresh and unchanged.
+class Known(Protocol):
+    """Somebody whose public key is registered."""
+
+    @property
+    def public_key(self) -> str:
+        """64 hexadecimal digits."""
+        ...
+
+
+Sender = TypeVar("Sender", bound=Known)
+
+
+def authenticate(
+    database: Database,
+    request: SignedRequest | None,
+    body: bytes,
+    find: Callable[[Database, str], Sender | None],
+) -> Sender:
+    """Find out who sent a request, and that it is fresh and unchanged.
 
     Parameters
     ----------
@@ -23,11 +41,13 @@ def authenticate(database: Database, request: SignedRequest | None, body: bytes)
         From the headers; ``None`` where they hold no signature.
     body : bytes
         The whole body.
+    find : callable
+        Looks an active sender up by key id.
 
     Returns
     -------
-    Hospital
-        Registered and active.
+    Sender
+        What ``find`` gave.
 
     Raises
     ------
@@ -38,14 +58,15 @@ def authenticate(database: Database, request: SignedRequest | None, body: bytes)
         raise Refusal(
             "no_signature", "a signed request", "none", "Use `neuroveil submit` with a site's key."
         )
-    hospital = find_hospital(database, request.key_id)
-    if hospital is None:
+    sender = find(database, request.key_id)
+    if sender is None:
         raise Refusal(
-            "unknown_key", "the key of a registered hospital", "another key",
-            "Ask the coordinator to register it: `neuroveil serve hospital add`.",
+            "unknown_key", "a key that is registered here", "another key",
+            "Ask the coordinator to register it: `neuroveil serve hospital add`, or "
+            "`neuroveil serve person add`.",
         )  # fmt: skip
     signature = request.values[SIGNATURE]
-    fits = is_signed_by(hospital.public_key, request.signed_bytes, signature)
+    fits = is_signed_by(sender.public_key, request.signed_bytes, signature)
     if not fits or not request.has_body(body):
         raise Refusal(
             "bad_signature", "a signature over this request and its body", "one that does not fit",
@@ -59,7 +80,7 @@ def authenticate(database: Database, request: SignedRequest | None, body: bytes)
             "Set the clock of the sending machine (NTP), then try again.",
         )  # fmt: skip
     _use_nonce(database, request, now)
-    return hospital
+    return sender
 
 
 def _use_nonce(database: Database, request: SignedRequest, now: float) -> None:

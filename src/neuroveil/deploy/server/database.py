@@ -12,9 +12,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from neuroveil.deploy.server.refusals import Refusal
+from neuroveil.deploy.server.tables import METADATA
 from neuroveil.errors import MachineError, StudyError, StudyMistake
 
-METADATA = sa.MetaData()
 HOSPITAL = sa.Table(
     "deploy_hospital",
     METADATA,
@@ -138,6 +138,18 @@ class Database:
             self._lock(connection)
             yield connection
 
+    def scrub(self) -> None:
+        """Leave nothing of deleted rows in the write-ahead log of a SQLite file.
+
+        PostgreSQL keeps deleted rows until its own VACUUM; they are sealed there, too.
+        """
+        if self._file is not None:
+            raw = self._engine.raw_connection()
+            try:
+                raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                raw.close()
+
     def _lock(self, connection: sa.Connection) -> None:
         if self._file is None:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
@@ -166,6 +178,7 @@ def _file(path: Path) -> sa.Engine:
         )  # fmt: skip
         raw.execute("PRAGMA journal_mode=WAL")
         raw.execute("PRAGMA synchronous=FULL")
+        raw.execute("PRAGMA secure_delete=ON")
         return raw
 
     engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.pool.NullPool)

@@ -10,7 +10,7 @@ from neuroveil.deploy.server.audit_log import utc_now
 
 FIELDS: frozenset[str] = frozenset({
     "event", "code", "status", "route", "method", "hospital", "submission", "bytes",
-    "milliseconds", "links", "error", "port", "days",
+    "milliseconds", "links", "error", "port", "days", "job",
 })  # fmt: skip
 """All that a log line can hold besides the time. No address, path, header, name or content."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from neuroveil.deploy.server.app import create_app
@@ -66,15 +67,23 @@ def run_server(folder: Path) -> None:
     os.environ[_FOLDER] = str(folder)
     listen = settings.listen
     log("server.started", port=listen.port)
-    uvicorn.run(
-        f"{__name__}:{application.__name__}", factory=True, host=listen.host, port=listen.port,
-        workers=listen.workers, http=PatientProtocol, ws="none",
-        ssl_certfile=files.certificate, ssl_keyfile=str(files.key),
-        ssl_version=ssl.PROTOCOL_TLS_SERVER,
-        timeout_keep_alive=15, access_log=False,
-        log_level="error", server_header=False, proxy_headers=False, lifespan="off",
-        timeout_graceful_shutdown=30,
-    )  # fmt: skip
+    with nullcontext() if settings.trusted is None else _worker(folder):
+        uvicorn.run(
+            f"{__name__}:{application.__name__}", factory=True, host=listen.host,
+            port=listen.port, workers=listen.workers, http=PatientProtocol, ws="none",
+            ssl_certfile=files.certificate, ssl_keyfile=str(files.key),
+            ssl_version=ssl.PROTOCOL_TLS_SERVER,
+            timeout_keep_alive=15, access_log=False,
+            log_level="error", server_header=False, proxy_headers=False, lifespan="off",
+            timeout_graceful_shutdown=30,
+        )  # fmt: skip
+
+
+def _worker(folder: Path) -> AbstractContextManager[None]:
+    # Only here, since it loads all of the release path.
+    from neuroveil.deploy.server.consortium.background import background_worker
+
+    return background_worker(folder)
 
 
 def _require_free(listen: Listen) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from neuroveil.errors import StudyMistake
-from neuroveil.study.section import PositiveFloat, Section, Text
+from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.study.section import Delta, PositiveFloat, Section, Text
 from neuroveil.study.validation import read_toml, validated
 
 FILE = "server.toml"
@@ -56,6 +56,23 @@ class Limits(Section):
     free_mib: Annotated[int, Field(ge=0)] = 64
 
 
+class Trusted(Section):
+    """``[trusted]``: what holds for studies whose rows this server protects for all hospitals.
+
+    Budget and smallest counts are the server's: no study and no request can change them.
+    """
+
+    epsilon: PositiveFloat
+    delta: Delta
+    smallest_n_patients: Count = 20
+    smallest_n_hospitals: Annotated[int, Field(ge=2)] = 2
+    largest_n_rows: Count = 100_000
+    keep_rows_days: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    unreleased_days: PositiveFloat = 180.0
+    lease_seconds: PositiveFloat = 60.0
+    key_service: Text = "data.keystore"
+
+
 class Listen(Section):
     """``[listen]``: where the server is reached."""
 
@@ -86,6 +103,7 @@ class ServerSettings(Section):
     study: Terms
     limits: Limits = Limits()
     listen: Listen = Listen()
+    trusted: Trusted | None = None
     database: Text = "sqlite"
     root: Path
 
@@ -93,6 +111,36 @@ class ServerSettings(Section):
     def database_location(self) -> Path | str:
         """A SQLite file in the server's folder, or the URL of a PostgreSQL database."""
         return self.root / "server.sqlite" if self.database == "sqlite" else self.database
+
+    @property
+    def ledger_location(self) -> Path | str:
+        """The budget of all studies: beside the database, or inside it."""
+        return self.root / "ledger.sqlite" if self.database == "sqlite" else self.database
+
+    @property
+    def releases(self) -> Path:
+        """Folder of the releases that this server has made."""
+        return self.root / "releases"
+
+    def require_trusted(self) -> Trusted:
+        """Give the settings of studies that the server protects.
+
+        Returns
+        -------
+        Trusted
+            The section.
+
+        Raises
+        ------
+        StudyError
+            If this server only receives releases.
+        """
+        if self.trusted is None:
+            raise StudyError([StudyMistake(
+                "trusted", "a server that protects rows for all hospitals", "one that does not",
+                "Make one with `neuroveil serve init --trusted`.",
+            )])  # fmt: skip
+        return self.trusted
 
     def mistakes(self) -> list[StudyMistake]:
         """List violated rules that involve more than one field.

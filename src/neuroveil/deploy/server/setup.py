@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroveil.deploy.server.database import Database
-from neuroveil.deploy.server.settings import FILE, ServerSettings, Terms, load_settings
+from neuroveil.deploy.server.settings import FILE, ServerSettings, Terms, Trusted, load_settings
 from neuroveil.deploy.tls import create_identity
 from neuroveil.errors import StudyError, StudyMistake
 from neuroveil.keys import SiteKey, create_key, load_key
@@ -68,7 +68,11 @@ def terms_of(study: Study, name: str) -> dict[str, Any]:
 
 
 def create_server(
-    folder: Path, terms: dict[str, Any], hosts: tuple[str, ...], listen: dict[str, Any]
+    folder: Path,
+    terms: dict[str, Any],
+    hosts: tuple[str, ...],
+    listen: dict[str, Any],
+    trusted: dict[str, Any] | None = None,
 ) -> NewServer:
     """Make a server's folder.
 
@@ -82,6 +86,9 @@ def create_server(
         Names and addresses for the server's certificate.
     listen : dict
         The section ``[listen]``.
+    trusted : dict, optional
+        The section ``[trusted]``, for a server that protects rows for all hospitals: it gets a
+        ledger with this budget, and a key service for rows at rest.
 
     Returns
     -------
@@ -96,6 +103,8 @@ def create_server(
     import tomli_w
 
     Terms.model_validate(terms)
+    if trusted is not None:
+        Trusted.model_validate(trusted)
     if folder.exists() and any(folder.iterdir()):
         raise StudyError([StudyMistake(
             "server folder", "a new or empty folder", "one with files in it",
@@ -107,11 +116,37 @@ def create_server(
     number = os.open(folder / PASSWORD_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(number, "w", encoding="ascii") as stream:  # noqa: PTH123
         stream.write(secrets.token_urlsafe(24) + "\n")
-    text = tomli_w.dumps({"study": terms, "listen": listen})
-    (folder / FILE).write_text(text, encoding="utf-8")
+    sections = {"study": terms, "listen": listen}
+    if trusted is not None:
+        sections["trusted"] = trusted
+    (folder / FILE).write_text(tomli_w.dumps(sections), encoding="utf-8")
     settings = load_settings(folder)
     Database(settings.database_location).create()
+    if trusted is not None:
+        create_trusted(settings)
     return NewServer(settings, key.public_key)
+
+
+def create_trusted(settings: ServerSettings) -> None:
+    """Start the ledger and the embedded key service that the settings ask for.
+
+    Parameters
+    ----------
+    settings : ServerSettings
+        With the section ``[trusted]``. What is there already stays: ``serve init`` makes both in
+        the server's folder, and after a change to PostgreSQL or to another key service this
+        makes what is missing there.
+    """
+    from neuroveil.deploy.server.consortium.vault import create_data_keystore
+    from neuroveil.ledger import Ledger
+    from neuroveil.pipeline.budget import exact
+
+    trusted = settings.require_trusted()
+    if not Ledger.exists(settings.ledger_location):
+        Ledger.create(settings.ledger_location, exact(trusted.epsilon), exact(trusted.delta))
+    place = settings.root / trusted.key_service
+    if place.suffix != ".toml" and not place.exists():
+        create_data_keystore(place)
 
 
 def server_key(folder: Path) -> SiteKey:
