@@ -20,7 +20,7 @@ from neuroveil.keys import SiteKey
 
 _SECONDS = 60.0
 _SECONDS_TO_VERIFY = 1800.0
-_MOST_BYTES = 10_000_000
+_MOST_BYTES = 64_000_000
 _DEFAULT_PORT = 443
 
 
@@ -102,11 +102,14 @@ class Answer:
     status : int
         HTTP status.
     document : dict
-        Its JSON.
+        Its JSON; empty where it is none.
+    content : bytes
+        Its body as it came.
     """
 
     status: int
     document: dict[str, Any]
+    content: bytes = b""
 
 
 class Connection:
@@ -176,7 +179,8 @@ class Connection:
                     connection.sock.settimeout(_SECONDS_TO_VERIFY if slow else _SECONDS)
                 connection.request(method, target, body, headers)
                 response = connection.getresponse()
-                return Answer(response.status, _document(response.read(_MOST_BYTES)))
+                content = response.read(_MOST_BYTES)
+                return Answer(response.status, _document(content), content)
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
                 self.close()
                 if is_last:

@@ -9,20 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuroveil.deploy.hospital.connection import Address, Answer, Connection
+from neuroveil.deploy.hospital.answers import good
+from neuroveil.deploy.hospital.connection import Address, Connection
 from neuroveil.deploy.hospital.preview import Preview, announcement
 from neuroveil.deploy.manifest import ManifestFile
 from neuroveil.deploy.receipt import RECEIPT, holds
 from neuroveil.deploy.tls import WARN_BELOW_DAYS
 from neuroveil.deploy.wire import CLOCK_WINDOW_SECONDS
-from neuroveil.errors import CertificateError, MachineError, StudyError, StudyMistake
+from neuroveil.errors import CertificateError
 from neuroveil.keys import SiteKey
 
 Progress = Callable[[int, int, str], None]
 
 _TRIES = 5
-_PRIVACY = {"broken_certificate", "incompatible", "examination_failed"}
-_LATER = {"too_many_uploads", "slow_request", "no_room", "database_unavailable", "internal_error"}
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,9 @@ def submit(
     StudyError
         If the server refuses the request as such.
     """
-    manifest, warnings = shown.manifest, _look_around(connection)
+    manifest, warnings = shown.manifest, look_around(connection)
     path = f"/v1/submissions/{manifest.content_id}"
-    state = _good(connection.ask("POST", "/v1/submissions", announcement(manifest)))
+    state = good(connection.ask("POST", "/v1/submissions", announcement(manifest)))
     upload = _Upload(connection, path)
     for _ in range(_TRIES):
         if state["state"] != "receiving":
@@ -92,7 +91,7 @@ def submit(
             upload.send(folder / file.name, file, state, progress)
         answer = connection.ask("POST", f"{path}/complete", slow=True)
         is_open = answer.document.get("error") in ("incomplete", "content_mismatch")
-        state = _good(connection.ask("GET", path) if is_open else answer)
+        state = good(connection.ask("GET", path) if is_open else answer)
     receipt = state.get("receipt")
     is_about_this = isinstance(receipt, dict) and receipt.get("content_id") == manifest.content_id
     if not is_about_this or not holds(receipt, RECEIPT, server_key):
@@ -152,13 +151,24 @@ class _Upload:
         if answer.document.get("error") == "wrong_offset" and self._surprises < _TRIES:
             self._surprises += 1  # an answer to us was lost, or another process sends, too
             return int(answer.document["received"])
-        return int(_good(answer)["received"])
+        return int(good(answer)["received"])
 
 
-def _look_around(connection: Connection) -> tuple[str, ...]:
-    """Warn of clocks and certificates before they stop anything."""
+def look_around(connection: Connection) -> tuple[str, ...]:
+    """Warn of clocks and certificates before they stop anything.
+
+    Parameters
+    ----------
+    connection : Connection
+        To the server.
+
+    Returns
+    -------
+    tuple of str
+        What somebody should look after soon.
+    """
     start = time.time()
-    answer = _good(connection.ask("GET", "/healthz"))
+    answer = good(connection.ask("GET", "/healthz"))
     middle, warnings = (start + time.time()) / 2, []
     try:
         # The server tells its time to the second, rounded down.
@@ -174,28 +184,3 @@ def _look_around(connection: Connection) -> tuple[str, ...]:
     if days < WARN_BELOW_DAYS:
         warnings.append(f"The server's certificate ends in {days:.0f} days. Tell the coordinator.")
     return tuple(warnings)
-
-
-def _good(answer: Answer) -> dict[str, Any]:
-    """Give a good answer's document; turn a refusal into an error with the server's words."""
-    document = answer.document
-    if answer.status < 400 and document:
-        return document
-    code = str(document.get("error", f"HTTP {answer.status}"))
-    expected, found, remedy = (
-        _printable(document.get(name, other))
-        for name, other in (
-            ("expected", "an answer"), ("found", code), ("remedy", "Tell the coordinator."),
-        )
-    )  # fmt: skip
-    where = f"server ({_printable(code)[:40]})"
-    if code in _PRIVACY:
-        raise CertificateError(where, expected, found, remedy)
-    if code in _LATER or answer.status >= 500:
-        raise MachineError(where, expected, found, remedy)
-    raise StudyError([StudyMistake(where, expected, found, remedy)])
-
-
-def _printable(text: object) -> str:
-    """Words of a server for a terminal: no control characters, no pages of them."""
-    return "".join(each for each in str(text) if each.isprintable())[:500]

@@ -98,7 +98,7 @@ async def _party(request: Request) -> tuple[Party, bytes]:
 
 async def _call(function: Callable[..., Any], *arguments: object) -> JSONResponse:
     answer = await run_in_threadpool(function, *arguments)
-    return JSONResponse(answer or {}, headers=_HEADERS)
+    return JSONResponse(answer or {"done": True}, headers=_HEADERS)
 
 
 @ROUTER.post("/v1/studies")
