@@ -64,6 +64,7 @@ RECIPES: dict[str, ProtectSettings] = {
     "signed": ProtectSettings("gaussian", 1.0, 1e-5, 2.0),
     "privunit": ProtectSettings("privunit", 5.0, 0.0, 2.0),
     "central": ProtectSettings("mean_covariance", 1.0, 1e-5, 2.0, trust_model="central"),
+    "central 20": ProtectSettings("mean_covariance", 20.0, 1e-5, 2.0, trust_model="central"),
     "drawn": ProtectSettings("gaussian", 1.0, 5e-6, 2.0, **DRAWN),
     "drawn codewords": ProtectSettings("privunit", 5.0, 0.0, 2.0, **DRAWN),
     "drawn central": ProtectSettings("mean_covariance", 1.0, 5e-6, 2.0, **DRAWN),

@@ -62,7 +62,9 @@ FALSE: list[tuple[str, str, float, bool, str]] = [
     ("central", "guarantee.epsilon_rows", 0.5, False, "release"),
     ("central", "guarantee.delta", 1e-3, True, "mechanism"),
     ("central", "bound.clip_norm", 0.5, False, "release"),
-    ("central", "mechanism.mean_share", 0.25, False, "release"),
+    # At epsilon = 1 the noise of 24 patients shrinks the mean to zero in one release of four,
+    # and zero follows from any share.
+    ("central 20", "mechanism.mean_share", 0.25, False, "release"),
     ("central", "sensitivity.value", 0.5, False, "sensitivity"),
     ("central", "sensitivity.sum", 0.5, False, "sensitivity"),
     ("central", "sensitivity.second_moment", 0.5, False, "sensitivity"),
