@@ -29,7 +29,7 @@ SCHEME = "neuroveil-request-v1"
 CLOCK_WINDOW_SECONDS = 15.0
 """How far the clocks of hospital and server may be apart."""
 
-_FORMS = {
+FORMS = {
     KEY: r"[0-9a-f]{32}",
     TIME: r"[0-9]{10}\.[0-9]{3}",
     NONCE: r"[0-9a-f]{32}",
@@ -157,8 +157,8 @@ def read_signed(
     SignedRequest or None
         ``None`` where a header is missing or not in its form.
     """
-    values = {name: headers.get(name, "") for name in _FORMS}
-    if not all(re.fullmatch(_FORMS[name], value) for name, value in values.items()):
+    values = {name: headers.get(name, "") for name in FORMS}
+    if not all(re.fullmatch(FORMS[name], value) for name, value in values.items()):
         return None
     return SignedRequest(method, host.lower(), target, values)
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from neuroveil.types.certificate import Certificate, certificate_from_json
 
 
 class Admission:
-    """Examines releases, a few at a time.
+    """Examines releases; whoever calls it sees to it that it is a few at a time.
 
     Parameters
     ----------
@@ -29,7 +28,6 @@ class Admission:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._turns = threading.BoundedSemaphore(settings.limits.examinations_at_once)
 
     def admit(self, folder: Path, hospital: Hospital) -> Certificate:
         """Verify a release anew and compare it with the study.
@@ -53,8 +51,7 @@ class Admission:
             names of the settings, or ``examination_failed``.
         """
         terms = self._settings.study
-        with self._turns:
-            found = self._examine(folder, hospital.public_key if terms.signed_by_hospital else "-")
+        found = self._examine(folder, hospital.public_key if terms.signed_by_hospital else "-")
         if found["outcome"] != "holds":
             raise Refusal(
                 "broken_certificate", "a certificate that holds when it is derived again",

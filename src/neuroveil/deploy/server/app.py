@@ -19,6 +19,7 @@ from neuroveil.deploy.server.database import Database
 from neuroveil.deploy.server.guard import SAFE_HEADERS, Guard, refusal_headers
 from neuroveil.deploy.server.hospitals import Hospital, find_hospital
 from neuroveil.deploy.server.metrics import CONTENT_TYPE, Metrics, metrics_folder
+from neuroveil.deploy.server.openapi import PATH, describe
 from neuroveil.deploy.server.overview import overview, overview_page
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.server.requests import json_of, offset_of, signature_of
@@ -168,6 +169,11 @@ async def _complete(request: Request, content_id: str) -> JSONResponse:
         answer = await _call(service.submissions.complete, hospital, content_id)
     request.state.log["submission"] = content_id[:12]
     return answer
+
+
+@_ROUTER.get(PATH)
+async def _openapi(request: Request) -> JSONResponse:
+    return JSONResponse(describe(request.app), headers=_HEADERS)
 
 
 @_ROUTER.get("/healthz")
