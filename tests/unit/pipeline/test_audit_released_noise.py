@@ -41,7 +41,7 @@ def test_a_table_with_too_little_noise_is_found(folder: Path) -> None:
 
 
 def test_the_table_as_released_has_the_noise_that_it_should(folder: Path) -> None:
-    """Exact noise. Outside of half and twice its scale with a probability below 1e-12."""
+    """Exact noise. Outside of half and twice its scale with a probability below 1e-8."""
     scale = measured(folder).figure("released_noise_scale")
     assert scale.theory is not None
     assert 0.5 < scale.value / scale.theory < 2
