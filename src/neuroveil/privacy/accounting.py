@@ -112,6 +112,61 @@ def epsilon_by_rdp(
     return float(accountant.get_epsilon(delta))
 
 
+@lru_cache(maxsize=256)
+def sampled_gaussian_epsilon(
+    noise_multiplier: float, sampling_rate: float, steps: int, delta: float
+) -> float:
+    """Compute epsilon of Poisson-sampled Gaussian sums under replace-one, by their losses.
+
+    Each step draws every patient with the same probability q, adds the clipped contributions of
+    those that were drawn, and adds Gaussian noise. Replacing a patient turns the mixture
+    (1 - q) N(0, s^2) + q N(C, s^2) into (1 - q) N(0, s^2) + q N(-C, s^2): a shift of 2 C with
+    probability q. That pair dominates all others.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        ``noise_std / sensitivity`` with sensitivity 2 C, as everywhere here (no unit).
+    sampling_rate : float
+        Probability q, above 0 and at most 1.
+    steps : int
+        How many steps, each with noise and sampling of its own.
+    delta : float
+        Delta.
+
+    Returns
+    -------
+    float
+        Epsilon, a slight overestimate (pessimistic rounding of losses).
+
+    Raises
+    ------
+    ChainError
+        If a parameter is out of range.
+
+    References
+    ----------
+    Koskela, Jälkö and Honkela 2020 (substitution); Zhu, Dong and Wang 2022 (dominating pairs).
+    """
+    from dp_accounting import PoissonSampledDpEvent, pld
+
+    check_delta(delta, "delta")
+    check_positive(noise_multiplier, "noise_multiplier")
+    if not 0 < sampling_rate <= 1 or steps < 1:
+        raise ChainError(
+            "sampling", "a rate above 0 and at most 1, and at least one step",
+            f"{sampling_rate!r} and {steps!r}", "Correct sampling_rate or the number of steps.",
+        )  # fmt: skip
+    multiplier = noise_multiplier * adjacency_factor("replace_one")
+    event = PoissonSampledDpEvent(sampling_rate, _gaussian_event(multiplier))
+    # Rounding adds up to one interval a step at worst, and its square root in practice.
+    accountant = pld.PLDAccountant(
+        _library_relation("replace_one"), value_discretization_interval=_GRID_STEPS
+    )
+    accountant.compose(event, steps)
+    return float(accountant.get_epsilon(delta))
+
+
 def zcdp_rho(events: Sequence[Event]) -> float:
     """Give the zero-concentrated privacy loss of Gaussian events.
 

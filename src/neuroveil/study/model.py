@@ -9,6 +9,7 @@ from pydantic import Field, Strict
 
 from neuroveil.errors import StudyMistake
 from neuroveil.study.evaluation import EvaluationSettings
+from neuroveil.study.federation import FederationSettings
 from neuroveil.study.linkage import LinkageSettings
 from neuroveil.study.promise import (
     LabelSettings,
@@ -89,6 +90,7 @@ class Study(Section):
     labels: Annotated[tuple[LabelSettings, ...], Strict(False)] = ()
     evaluation: EvaluationSettings = EvaluationSettings()
     linkage: LinkageSettings | None = None
+    federation: FederationSettings | None = None
     provenance: ProvenanceSettings | None = None
     output: OutputSettings = OutputSettings()
     root: Path = Field(default=Path(), exclude=True)

@@ -199,5 +199,5 @@ def test_the_json_schema_knows_every_section():
     schema = study_json_schema()
     assert set(schema["properties"]) == {
         "input", "montage", "signal", "features", "reference", "privacy", "postprocessing",
-        "labels", "evaluation", "linkage", "provenance", "output",
+        "labels", "evaluation", "linkage", "federation", "provenance", "output",
     }  # fmt: skip

@@ -1,0 +1,42 @@
+"""How updates become one: the weighted mean of the paper, and two that few outliers cannot move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from neuroveil.deploy.federated.models import Arrays
+from neuroveil.deploy.federated.plan import TrainingSpec
+
+
+def aggregate(updates: Sequence[tuple[int, Arrays]], spec: TrainingSpec) -> Arrays:
+    """Make one model of the hospitals' models.
+
+    Parameters
+    ----------
+    updates : sequence of tuple of int and dict
+        Number of patients n_h and model w_h of each hospital, checked, at least one.
+    spec : TrainingSpec
+        ``mean``: sum of n_h / N w_h (equation 2 of the paper; McMahan et al. 2017).
+        ``median``: coordinate by coordinate, each hospital counting once (Yin et al. 2018).
+        ``trimmed_mean``: without the largest and the smallest values of each coordinate.
+
+    Returns
+    -------
+    dict of str to ndarray of float64
+        The common model.
+    """
+    total = sum(n for n, _ in updates)
+    common: Arrays = {}
+    for name in updates[0][1]:
+        stacked = np.stack([arrays[name] for _, arrays in updates])
+        if spec.aggregation == "median":
+            common[name] = np.median(stacked, axis=0)
+        elif spec.aggregation == "trimmed_mean":
+            kept = np.sort(stacked, axis=0)[spec.trimmed : stacked.shape[0] - spec.trimmed]
+            common[name] = kept.mean(axis=0)
+        else:
+            shares = np.array([n / total for n, _ in updates])
+            common[name] = np.tensordot(shares, stacked, axes=1)
+    return common
