@@ -297,10 +297,15 @@ class SecretFile:
 
 def _write_and_sync(path: Path, data: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(path, flags, 0o600), "wb") as stream:  # noqa: PTH123
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        with open(descriptor, "wb") as stream:  # noqa: PTH123
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError:  # a full disk: half a key in the way of the next try is of no use
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _cipher(name: str, key: bytes) -> AESGCM | ChaCha20Poly1305:

@@ -35,6 +35,7 @@ from neuroveil.linkage.dice import (
     joined,
     require_comparable,
 )
+from neuroveil.linkage.private_files import no_room
 
 MOST_TABLES = 1000
 """More of them take longer than comparing all pairs does, for any list this is meant for."""
@@ -205,6 +206,8 @@ def blocked_pairs(
     ------
     LinkageError
         If the folder holds another run's tables, or the encodings do not fit the plan.
+    MachineError
+        If there is no room for a finished table; those before it are kept.
     """
     require_comparable(left, right)
     if 8 * left.shape[1] != plan.length:
@@ -315,9 +318,13 @@ def _claim(folder: Path, left: BitArray, right: BitArray, plan: BlockingPlan) ->
 
 def _write(file: Path, pairs: ScoredPairs) -> None:
     unfinished = file.with_suffix(".unfinished")
-    with unfinished.open("wb") as stream:
-        np.savez(stream, left=pairs.left, right=pairs.right, scores=pairs.scores)
-    unfinished.replace(file)
+    try:
+        with unfinished.open("wb") as stream:
+            np.savez(stream, left=pairs.left, right=pairs.right, scores=pairs.scores)
+        unfinished.replace(file)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise no_room("finished table of the matching", error) from None
 
 
 def _read(file: Path) -> ScoredPairs:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuroveil.errors import LinkageError
+from neuroveil.errors import LinkageError, MachineError
 
 _DELIMITERS = (",", ";", "\t")
 
@@ -53,8 +53,8 @@ def write_private(path: Path, data: bytes, role: str) -> None:
     ------
     LinkageError
         If the file exists or its folder cannot be written to.
-    OSError
-        If the disk is full; nothing is left behind.
+    MachineError
+        If there is no room for it; nothing is left behind.
     """
     require_new(path, role)
     draft = path.with_name(f".{secrets.token_hex(8)}.unfinished")
@@ -72,8 +72,31 @@ def write_private(path: Path, data: bytes, role: str) -> None:
             os.fsync(stream.fileno())
         require_new(path, role)
         draft.rename(path)
+    except OSError as error:
+        raise no_room(role, error) from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+def no_room(role: str, error: OSError) -> MachineError:
+    """Make the refusal of a file that the disk did not take.
+
+    Parameters
+    ----------
+    role : str
+        What it is.
+    error : OSError
+        What the system said.
+
+    Returns
+    -------
+    MachineError
+        To be raised.
+    """
+    return MachineError(
+        role, "room for it on the disk", error.strerror or "none",
+        "Make room and run again; nothing of this file was kept.",
+    )  # fmt: skip
 
 
 def write_table(

@@ -13,6 +13,7 @@ from neuroveil.ledger import Ledger
 from neuroveil.ledger.anchor import from_json, to_json
 from neuroveil.ledger.location import Location, is_url
 from neuroveil.pipeline.internal_files import write_json
+from neuroveil.pipeline.linked_roster import LINKED
 from neuroveil.pipeline.settings import find_roster
 from neuroveil.study import Study
 from neuroveil.types.budget import Scope
@@ -313,7 +314,16 @@ def _addressed(study: Study, ledger: Ledger, request: ChargeRequest) -> ChargeRe
         request = replace(request, scopes=(Scope("study", study.privacy.study),))
     if not ledger.state().site_wide_keys:
         return request
-    keys = [entry.patient for entry in find_roster(study).entries]
+    roster = find_roster(study)
+    if merged := sum(each.count or 0 for each in roster.findings if each.code == LINKED):
+        raise BudgetError(
+            "ledger with site-wide keys", "one roster key a person, as this ledger declares",
+            f"{merged} further keys of people whom linkage put together",
+            "What was spent on a person under another key would be left out. Give each person one "
+            "key in all studies, or charge a ledger without site-wide keys: there every release "
+            "counts for everybody.",
+        )  # fmt: skip
+    keys = [entry.patient for entry in roster.entries]
     return replace(request, patients=ledger.patient_digests(keys))
 
 

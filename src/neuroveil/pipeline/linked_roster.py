@@ -7,7 +7,7 @@ public as a roster's is. What stays of a person rests on that person's own rows 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 
 from neuroveil.errors import LinkageError
@@ -22,6 +22,8 @@ PERSON, UNDECIDED = "person", "undecided"
 which nobody has decided whether they are one person."""
 
 Rank = Callable[[ListedRow], float]
+LINKED = "linked_patients"
+"""Code of the finding that counts roster keys which were put together."""
 
 
 def link_roster(study: Study, roster: Roster) -> Roster:
@@ -50,18 +52,18 @@ def link_roster(study: Study, roster: Roster) -> Roster:
         return roster
     rows = {row.patient: row for row in read_patient_list(study.path(settings.people), _ROLE)}
     _require_same_patients(roster, rows)
-    _require_decided(settings, rows)
+    person = _people_of(settings, rows)
     rank = _rank_of(settings, rows)
     groups: dict[str, list[RosterEntry]] = {}
     for entry in roster.entries:
-        groups.setdefault(rows[entry.patient].values[PERSON], []).append(entry)
+        groups.setdefault(person[entry.patient], []).append(entry)
     entries = [
         _pooled(group) if settings.policy == "pool" else _kept(group, rows, rank)
         for group in groups.values()
     ]
     merged = roster.n_patients - len(entries)
     finding = QualityFinding(
-        "linked_patients", "Roster keys of people who stand there more than once.", count=merged
+        LINKED, "Roster keys of people who stand there more than once.", count=merged
     )
     findings = (*roster.findings, finding) if merged else roster.findings
     return Roster(tuple(sorted(entries, key=lambda entry: entry.patient)), findings)
@@ -131,18 +133,34 @@ def _require_same_patients(roster: Roster, rows: Mapping[str, ListedRow]) -> Non
         )  # fmt: skip
 
 
-def _require_decided(settings: LinkageSettings, rows: Mapping[str, ListedRow]) -> None:
-    """Refuse groups that may be one person, unless the study takes them apart on purpose."""
-    if settings.undecided == "separate":
-        return
-    people: dict[str, set[str]] = {}
-    for row in rows.values():
-        if group := row.values.get(UNDECIDED, "").strip():
-            people.setdefault(group, set()).add(row.values[PERSON])
-    n_open = sum(len(persons) > 1 for persons in people.values())
-    if n_open:
+def _people_of(settings: LinkageSettings, rows: Mapping[str, ListedRow]) -> dict[str, str]:
+    """Name the person of each row; who may be one person is one, or the file is refused."""
+    person = {key: row.values[PERSON].strip() for key, row in rows.items()}
+    if any(UNDECIDED not in row.values for row in rows.values()):
+        raise LinkageError(
+            _ROLE, f"a column {UNDECIDED!r}, empty where all is decided", "none",
+            "Take the file as `neuroveil link resolve` writes it, or add the column.",
+        )  # fmt: skip
+    groups: dict[str, set[str]] = {}
+    for key, row in rows.items():
+        if group := row.values[UNDECIDED].strip():
+            groups.setdefault(group, set()).add(person[key])
+    n_open = sum(len(persons) > 1 for persons in groups.values())
+    if n_open and settings.undecided == "refuse":
         raise LinkageError(
             _ROLE, "a decision about each pair", f"{n_open} undecided groups",
-            "Let a person decide them, or set linkage.undecided = 'separate': the certificate "
-            "then says that they are taken to be different people.",
+            "Let a person decide them, or set linkage.undecided = 'together': each group is then "
+            "treated as one person.",
         )  # fmt: skip
+    first = _joined(groups.values())
+    return {key: first.get(each, each) for key, each in person.items()}
+
+
+def _joined(groups: Iterable[set[str]]) -> dict[str, str]:
+    """Give each member of groups that overlap one common name."""
+    joined: list[set[str]] = []
+    for group in groups:
+        touching = [other for other in joined if other & group]
+        joined = [other for other in joined if not other & group]
+        joined.append(group.union(*touching))
+    return {person: min(group) for group in joined for person in group}

@@ -91,8 +91,8 @@ def _dedup(study: Study) -> Dedup:
     linkage = study.linkage
     if linkage is None:
         return "roster_key"
-    apart = "_undecided_apart" if linkage.undecided == "separate" else ""
-    return cast("Dedup", f"linked_{linkage.policy}{apart}")
+    together = "_undecided_together" if linkage.undecided == "together" else ""
+    return cast("Dedup", f"linked_{linkage.policy}{together}")
 
 
 def scaling_budget(study: Study, n_patients: int) -> ScalingBudget | None:

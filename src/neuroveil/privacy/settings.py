@@ -27,8 +27,8 @@ TrustModel = Literal["local", "shuffled", "central"]
 Dedup = Literal[
     "roster_key",
     "linked_pool", "linked_keep_longest", "linked_keep_newest", "linked_hospital_order",
-    "linked_pool_undecided_apart", "linked_keep_longest_undecided_apart",
-    "linked_keep_newest_undecided_apart", "linked_hospital_order_undecided_apart",
+    "linked_pool_undecided_together", "linked_keep_longest_undecided_together",
+    "linked_keep_newest_undecided_together", "linked_hospital_order_undecided_together",
 ]  # fmt: skip
 
 SET_BY_STUDY = "set by the study"

@@ -204,15 +204,18 @@ def _people(dedup: str) -> list[str]:
         return [
             "The roster is trusted to list each person once: two keys are taken to be two people."
         ]
-    policy, apart, _ = dedup.removeprefix("linked_").partition("_undecided_apart")
+    policy, together, _ = dedup.removeprefix("linked_").partition("_undecided_together")
     if policy not in _POLICIES:
         return []
     sentence = (
         "People who stood on the roster under several keys were looked for by linkage: "
         f"{_POLICIES[policy]}. The number of rows is the number of people after that."
     )
-    if apart:
-        sentence += " Pairs that nobody could decide are taken to be different people."
+    if together:
+        sentence += (
+            " Where nobody could decide whether two keys are one person, they were put together "
+            "as if they were, so that nobody has two rows."
+        )
     return [sentence]
 
 

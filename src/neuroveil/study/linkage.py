@@ -15,15 +15,15 @@ class LinkageSettings(Section):
 
     The people file is the outcome of linkage, as ``neuroveil link resolve`` writes it: roster
     keys and numbers of people. It lies inside the trusted environment and is never published.
-    Its size, not the roster's, is the n of a release. A person is booked in the ledger under
-    the first of the keys; a study that lists another key alone is booked apart.
+    Its size, not the roster's, is the n of a release. Rows that may be one person, of which
+    nobody has decided it, are refused, or put together as if they were: nobody has two rows.
     """
 
     people: Text
     policy: Policy = "pool"
     column: Text | None = None
     order: Names = ()
-    undecided: Literal["refuse", "separate"] = "refuse"
+    undecided: Literal["refuse", "together"] = "refuse"
 
     def mistakes(self) -> list[StudyMistake]:
         """List violated rules that involve more than one field.

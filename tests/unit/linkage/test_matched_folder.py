@@ -2,12 +2,15 @@
 
 import resource
 import stat
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from neuroveil.errors import LinkageError
+from neuroveil.errors import LinkageError, MachineError, StudyError
+from neuroveil.keys.sealing import SecretFile
+from neuroveil.linkage.blocking import BlockingPlan, blocked_pairs
 from neuroveil.linkage.dice import NO_PAIRS, ScoredPairs
 from neuroveil.linkage.encoded_list import EncodedList, MadeWith
 from neuroveil.linkage.linked import MatchedLists
@@ -154,16 +157,31 @@ def test_a_table_without_its_heading_is_no_empty_table(tmp_path):
         read_table(tmp_path / "none.csv", ("left",), "truth")
 
 
-def test_a_full_disk_leaves_no_half_file_behind(tmp_path):
+@pytest.fixture
+def small_disk() -> Iterator[None]:
     """The system's own limit on the size of files stands for the disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-    try:
-        with pytest.raises(OSError, match="too large"):
-            write_private(tmp_path / "encoded.parquet", bytes(100_000), "encoded patient list")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert list(tmp_path.iterdir()) == []
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_no_half_file_behind(tmp_path, small_disk):
+    file = tmp_path / "encoded.parquet"
+    with pytest.raises(MachineError, match="room for it"):
+        write_private(file, bytes(100_000), "encoded patient list")
+    kind = SecretFile("key", "a key", "neuroveil", "take it", "aes-256-gcm")
+    with pytest.raises(StudyError, match="File too large"):
+        kind.write_new(file, bytes(100_000))
+    bits = np.random.default_rng(1).integers(0, 256, (3000, 32), dtype=np.uint8)
+    plan = BlockingPlan(256, 8, 1, 0.3, 0.9)
+    with pytest.raises(MachineError, match="finished table"):
+        blocked_pairs(bits, bits, plan, tmp_path / "tables")
+    left = [each.name for each in tmp_path.rglob("*") if each.is_file()]
+    assert left == ["run.json"]
+
+
+def test_a_file_that_is_there_is_never_replaced(tmp_path):
     write_private(tmp_path / "encoded.parquet", b"all", "encoded patient list")
     with pytest.raises(LinkageError, match="existing one"):
         write_private(tmp_path / "encoded.parquet", b"other", "encoded patient list")

@@ -157,6 +157,24 @@ class TestCharging:
         assert reserve(two, ledger, request(epsilon="3")).prior_releases == 2
         assert b"a_1" not in path.read_bytes()
 
+    def test_a_person_with_two_keys_is_not_spent_on_twice(self, make_study, tmp_path) -> None:
+        """The ledger declares one key a person; what it knows of the other key would be lost."""
+        path = tmp_path / "ledger.sqlite"
+        ledger = Ledger.create(path, Fraction(10), Fraction(1, 1000), Terms(site_wide_keys=True))
+        reserve(make_study("one", "a"), ledger, request(1, "7"))
+        reserve(make_study("two", "b"), ledger, request(1, "7"))
+        make_study("both", "ab")
+        both = tmp_path / "both"
+        with (both / "study.toml").open("a") as study_file:
+            study_file.write('[linkage]\npeople = "people.csv"\n')
+        (both / "people.csv").write_text("patient,person,undecided\na,1,\nb,1,\n")
+        for ask in (budget_standing, lambda *one: reserve(one[0], ledger, one[1])):
+            with pytest.raises(BudgetError, match="one roster key a person") as refusal:
+                ask(load_study(both), request(1, "1"))
+            assert "1 further keys" in str(refusal.value)
+        (both / "people.csv").write_text("patient,person,undecided\na,1,\nb,2,\n")
+        assert reserve(load_study(both), ledger, request(2, "3")).prior_releases == 2
+
 
 class TestAnchor:
     def test_it_lies_beside_the_internal_folder_for_the_owner_only(self, make_study) -> None:

@@ -83,16 +83,43 @@ def test_a_study_without_linkage_keeps_its_roster(tmp_path, roster):
 
 def test_the_certificate_says_how_people_were_found(make_study):
     assert protect_settings(make_study(""), 20).dedup == "linked_pool"
-    apart = 'policy = "keep_newest"\ncolumn = "seen_on"\nundecided = "separate"'
-    assert protect_settings(make_study(apart), 20).dedup == "linked_keep_newest_undecided_apart"
+    together = 'policy = "keep_newest"\ncolumn = "seen_on"\nundecided = "together"'
+    dedup = protect_settings(make_study(together), 20).dedup
+    assert dedup == "linked_keep_newest_undecided_together"
 
 
-def test_undecided_pairs_stop_a_release_unless_they_are_taken_apart(make_study, roster):
+def test_undecided_pairs_stop_a_release_or_are_put_together(make_study, roster):
+    """Under no setting has a person two rows who may be one."""
     open_pair = PEOPLE.replace("a,1,,", "a,1,x,").replace("b,2,,", "b,2,x,")
     with pytest.raises(LinkageError, match="1 undecided groups"):
         link_roster(make_study("", open_pair), roster)
-    apart = link_roster(make_study('undecided = "separate"', open_pair), roster)
-    assert apart.n_patients == 2
+    together = link_roster(make_study('undecided = "together"', open_pair), roster)
+    assert files(together) == [["a.edf", "b.edf", "c.edf"]]
+    assert [(f.code, f.count) for f in together.findings] == [("linked_patients", 2)]
+    kept = 'policy = "keep_longest"\ncolumn = "seconds"\nundecided = "together"'
+    assert files(link_roster(make_study(kept, open_pair), roster)) == [["c.edf"]]
+    assert link_roster(make_study('undecided = "together"'), roster).n_patients == 2
+    with pytest.raises(StudyError, match="'separate'"):
+        make_study('undecided = "separate"')
+
+
+def test_undecided_groups_that_share_a_person_are_one(make_study):
+    keys = "abcdef"
+    roster = Roster(tuple(entry(key) for key in keys))
+    people = "patient,person,undecided\na,1,x\nb,2,x\nc,2,y\nd,3,y\ne,4,z\nf,5,\n"
+    linked = link_roster(make_study('undecided = "together"', people), roster)
+    assert files(linked) == [["a.edf", "b.edf", "c.edf", "d.edf"], ["e.edf"], ["f.edf"]]
+
+
+def test_a_people_file_without_the_column_of_open_pairs_is_refused(make_study, roster):
+    people = PEOPLE.replace("undecided", "remark")
+    with pytest.raises(LinkageError, match="column 'undecided'"):
+        link_roster(make_study("", people), roster)
+
+
+def test_blanks_around_a_persons_number_make_no_second_person(make_study, roster):
+    linked = link_roster(make_study("", PEOPLE.replace("c,1,", "c, 1 ,")), roster)
+    assert files(linked) == [["a.edf", "c.edf"], ["b.edf"]]
 
 
 def test_a_pair_that_was_decided_is_no_longer_open(make_study, roster):

@@ -54,6 +54,7 @@ def match(face: Face, encoded: tuple[Path, ...], schema: Path, out: Path) -> int
         require_new(out / name, name)
     lists = _lists(encoded)
     new_folder(out)
+    new_folder(out / _UNFINISHED)
     with face.progress() as progress:
         matched = match_all(list(lists.values()), rules, progress, out / _UNFINISHED)
     write_matched(out, matched, lists)

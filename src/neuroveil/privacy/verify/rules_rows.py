@@ -27,7 +27,7 @@ _CLIPPING = (
 _LINKED = (
     "linked_pool", "linked_keep_longest", "linked_keep_newest", "linked_hospital_order",
 )  # fmt: skip
-DEDUP = ("roster_key", *_LINKED, *(f"{policy}_undecided_apart" for policy in _LINKED))
+DEDUP = ("roster_key", *_LINKED, *(f"{policy}_undecided_together" for policy in _LINKED))
 """How people with several keys on the roster were found, and what became of their rows."""
 
 PEOPLE: tuple[Rule, ...] = (
