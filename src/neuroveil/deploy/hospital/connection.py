@@ -180,6 +180,8 @@ class Connection:
                 connection.request(method, target, body, headers)
                 response = connection.getresponse()
                 content = response.read(_MOST_BYTES)
+                if response.length:  # http.client says nothing of an answer that is cut off
+                    raise http.client.IncompleteRead(content[:0], response.length)
                 return Answer(response.status, _document(content), content)
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
                 self.close()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-import neuroveil
 from neuroveil.deploy.server.operations import IN_PATH, OFFSET, OPERATIONS, SCHEMAS, Schema
 from neuroveil.deploy.server.refusals import STATUS
 from neuroveil.deploy.wire import FORMS, SIGNATURE
@@ -35,7 +36,7 @@ def describe(app: FastAPI) -> Schema:
         An OpenAPI document. Every operation states how it is refused.
     """
     document = get_openapi(
-        title="neuroveil server", version=neuroveil.__version__, description=_ABOUT,
+        title="neuroveil server", version=metadata.version("neuroveil"), description=_ABOUT,
         routes=app.routes,
     )  # fmt: skip
     for path, methods in document["paths"].items():
