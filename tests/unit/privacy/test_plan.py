@@ -141,11 +141,15 @@ class TestReleases:
     def test_rows_messages_and_estimates_stay_together(
         self, settings, make_table, correlated, pay
     ) -> None:
-        """At epsilon 100 codewords show their row: each message decodes to its own row."""
+        """At epsilon 100 codewords show their row: each message decodes to its own row.
+
+        Over releases the last correlation is 0.71 with a standard deviation of 0.03 (60
+        simulations): 0.4 is far below. Estimates in another order would have 0 with 0.08.
+        """
         settings = replace(settings, epsilon=100.0, codebook=CodebookOptions(1 << 14))
-        table = make_table(40)
+        table = make_table(160)
         release = protect(table, correlated, settings, pay(settings, table))
-        plan = plan_rows(settings, correlated, 40)
+        plan = plan_rows(settings, correlated, 160)
         assert isinstance(plan.mechanism, PrivUnit)
         assert release.messages is not None
         assert release.estimate is not None
@@ -157,9 +161,9 @@ class TestReleases:
         assert decoded.tobytes() == release.values.tobytes()
         truth = plan.mechanism.to_scaled(plan.bound(scale_rows(table, correlated)))
         nearest = np.argmax(release.values @ truth.T, axis=1)
-        assert sorted(nearest.tolist()) != nearest.tolist()  # 40! orders: not the table's own
+        assert sorted(nearest.tolist()) != nearest.tolist()  # not the table's own order
         estimated = release.estimate.values[:, 3]  # a linear column: zero-crossing rate
-        assert np.corrcoef(estimated, table.values[nearest, 3])[0, 1] > 0.5
+        assert np.corrcoef(estimated, table.values[nearest, 3])[0, 1] > 0.4
 
     def test_two_releases_share_no_codebook(self, settings, table, correlated, pay) -> None:
         seeds = {
