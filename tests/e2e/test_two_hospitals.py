@@ -1,10 +1,14 @@
-"""Two hospitals, three patients seen in both, one of them misspelt: from two lists to a release."""
+"""Two hospitals, three patients seen in both, one of them misspelt: from two lists to a release.
+
+What is typed in is the trial in ``docs/linkage.md``, as it stands there.
+"""
 
 import base64
 import contextlib
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -13,64 +17,9 @@ import pytest
 from neuroveil.cli.app import run
 from neuroveil.keys import sealing
 from neuroveil.linkage.encoded_list import read_encoded
-from neuroveil.simulate import CohortSpec, cohort_patient_list, plan_cohort, simulate_cohort
 
-SPEC = CohortSpec(n_patients=12, n_in_two_hospitals=3, n_sessions=1, seconds=20.0, seed=3)
-N_PEOPLE = 9
-
-SCHEMA = """\
-name = "two hospitals"
-
-[[field]]
-name = "given_name"
-kind = "name"
-typical_grams = 7.0
-
-[[field]]
-name = "surname"
-kind = "name"
-typical_grams = 8.0
-
-[[field]]
-name = "birth_date"
-kind = "date"
-weight = 1.5
-typical_grams = 9.0
-
-[[field]]
-name = "postcode"
-kind = "postcode"
-typical_grams = 5.0
-
-[identifier]
-column = "number"
-scheme = "project"
-pattern = "[0-9]{6}"
-
-[matching]
-threshold = 0.8
-review_from = 0.72
-learned_on = "simulated people"
-"""
-
-STUDY = """\
-[input]
-layout = "bids"
-folder = "cohort"
-population = "adults"
-
-[linkage]
-people = "people.csv"
-policy = "pool"
-
-[privacy]
-mechanism = "privunit"
-epsilon = 1.0
-
-[privacy.budget]
-epsilon = 1.0
-delta = 0.0
-"""
+N_RECORDS, N_PEOPLE = 12, 9
+HOSPITALS = {"hospital-1": "north", "hospital-2": "south"}
 
 pytestmark = pytest.mark.slow
 
@@ -84,45 +33,49 @@ def neuroveil(folder: Path, *words: str, code: int = 0) -> dict[str, object]:
     return json.loads(out.getvalue())
 
 
-def write_lists(folder: Path) -> None:
-    """Write each hospital's patient list, and one as if they were a single hospital.
+def follow(page: Path, folder: Path) -> list[dict[str, object]]:
+    """Do what the trial of the page says, in order."""
+    text = page.read_text(encoding="utf-8")
+    trial = text[text.index("<!-- trial:") : text.index("<!-- end of trial -->")]
+    answers = []
+    for language, block in re.findall(r"```(\w+)\n(.*?)```", trial, re.S):
+        if language == "console":
+            calls = [line.removeprefix("$ neuroveil ").split() for line in block.splitlines()]
+            answers += [neuroveil(folder, *words) for words in calls]
+        elif block.startswith("["):
+            (folder / "study.toml").write_text(block, encoding="utf-8")
+        else:
+            schema = folder / "linkage.toml"
+            before = schema.read_text(encoding="utf-8")
+            assert f"# {block.strip()}" in before
+            schema.write_text(before.replace(f"# {block.strip()}", block.strip()), encoding="utf-8")
+    return answers
 
-    The first patient has the same number in both hospitals; of the other two nobody took down
-    the number in the second, and the last one's name was misspelt there.
-    """
-    people = cohort_patient_list(SPEC)
-    numbers = [f"{100000 + row}" for row in range(SPEC.n_patients)]
-    numbers[-3:] = [numbers[0], "", ""]
-    hospitals = [patient.hospital for patient in plan_cohort(SPEC).patients]
-    for hospital in (*set(hospitals), "everybody"):
-        with (folder / f"{hospital}.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow([*people, "number"])
-            writer.writerows(
-                [*(values[row] for values in people.values()), numbers[row]]
-                for row, where in enumerate(hospitals)
-                if hospital in (where, "everybody")
-            )
+
+def patients(folder: Path) -> list[dict[str, str]]:
+    """Both hospitals' lists, line by line."""
+    lines = []
+    for name in HOSPITALS:
+        with (folder / "cohort" / "sourcedata" / f"{name}.csv").open(encoding="utf-8") as stream:
+            lines += list(csv.DictReader(stream))
+    return lines
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    """Both lists linked by the command line, and the release that follows."""
+def folder(tmp_path_factory, project_root) -> Path:
+    """The trial, and both lists as if they were a single hospital's."""
     root = tmp_path_factory.mktemp("two")
-    simulate_cohort(root / "cohort", SPEC)
-    write_lists(root)
-    (root / "linkage.toml").write_text(SCHEMA, encoding="utf-8")
-    (root / "study.toml").write_text(STUDY, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sealing, "SCRYPT_COST", 1 << 10)
         patch.setenv("NEUROVEIL_KEY_PASSPHRASE", "three patients were seen in both hospitals")
-        neuroveil(root, "link", "keygen", "linkage.keystore")
-        for hospital in ("hospital-1", "hospital-2"):
-            neuroveil(root, "link", "encode", f"{hospital}.csv", "--out", hospital,
-                      "--allow", "missing-numbers")  # fmt: skip
-        neuroveil(root, "link", "match", "hospital-1", "hospital-2", "--out", "linked")
-        neuroveil(root, "link", "resolve", "linked", "hospital-1", "hospital-2")
-        neuroveil(root, "release", "study.toml")
+        answers = follow(project_root / "docs" / "linkage.md", root)
+        assert answers[3]["written"] is False
+        assert set(answers[3]["fields"]) == {"given_name", "surname", "birth_date", "postcode"}
+        lines = patients(root)
+        with (root / "everybody.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, lines[0])
+            writer.writeheader()
+            writer.writerows(lines)
         neuroveil(root, "link", "encode", "everybody.csv", "--out", "everybody",
                   "--allow", "missing-numbers", "--allow", "duplicates")  # fmt: skip
     return root
@@ -131,7 +84,7 @@ def folder(tmp_path_factory) -> Path:
 def test_all_three_are_found_the_misspelt_one_too(folder):
     with (folder / "people.csv").open(encoding="utf-8") as stream:
         person = {row["patient"]: row["person"] for row in csv.DictReader(stream)}
-    assert len(person) == SPEC.n_patients
+    assert len(person) == N_RECORDS
     assert len(set(person.values())) == N_PEOPLE
     for first, again in (("0001", "0010"), ("0002", "0011"), ("0003", "0012")):
         assert person[f"sub-{first}"] == person[f"sub-{again}"]
@@ -152,7 +105,7 @@ def test_the_release_has_a_row_for_each_person_and_says_how(folder):
 def test_no_identifier_and_no_encoding_is_published(folder):
     """Looked for in every file, and in every cell of the tables that are compressed."""
     secrets: set[bytes] = set()
-    for hospital in ("hospital-1", "hospital-2"):
+    for hospital in HOSPITALS.values():
         encoded = read_encoded(folder / hospital / "encoded.parquet", hospital)
         assert encoded.bits is not None
         ids = [each for each in encoded.global_ids or () if each]
@@ -162,7 +115,10 @@ def test_no_identifier_and_no_encoding_is_published(folder):
         for record in encoded.bits:
             raw = record.tobytes()
             secrets |= {raw[:16], raw.hex()[:32].encode(), base64.b64encode(raw)[:20]}
-    secrets |= {patient.encode() for patient in cohort_patient_list(SPEC)["patient"]}
+        secrets.add(encoded.digest.encode())
+    for patient in patients(folder):
+        written = (patient["patient"], patient["patient_number"], patient["birth_date"])
+        secrets |= {value.encode() for value in written if value}
     published = [file for file in (folder / "release").rglob("*") if file.is_file()]
     assert len(published) > 4
     for file in published:
@@ -173,17 +129,19 @@ def test_no_identifier_and_no_encoding_is_published(folder):
 
 
 def test_the_same_files_without_linkage_would_count_three_people_twice(folder, tmp_path):
-    study = STUDY.replace('[linkage]\npeople = "people.csv"\npolicy = "pool"\n', "")
+    study = (folder / "study.toml").read_text(encoding="utf-8")
+    study = study.replace('[linkage]\npeople = "people.csv"\npolicy = "pool"\n', "")
     study = study.replace('folder = "cohort"', f"folder = {str(folder / 'cohort')!r}")
     (tmp_path / "study.toml").write_text(study, encoding="utf-8")
-    assert neuroveil(tmp_path, "check", "study.toml")["n_patients"] == SPEC.n_patients
+    assert neuroveil(tmp_path, "check", "study.toml")["n_patients"] == N_RECORDS
     assert neuroveil(folder, "check", "study.toml")["n_patients"] == N_PEOPLE
 
 
 def test_two_keys_of_one_patient_inside_one_hospital_are_found_too(folder, tmp_path):
     neuroveil(folder, "link", "match", "everybody", "--out", "alone")
     neuroveil(folder, "link", "resolve", "alone", "everybody", "--out", "alone.csv")
-    study = STUDY.replace("people.csv", str(folder / "alone.csv"))
+    study = (folder / "study.toml").read_text(encoding="utf-8")
+    study = study.replace("people.csv", str(folder / "alone.csv"))
     study = study.replace('folder = "cohort"', f"folder = {str(folder / 'cohort')!r}")
     (tmp_path / "study.toml").write_text(study, encoding="utf-8")
     assert neuroveil(tmp_path, "check", "study.toml")["n_patients"] == N_PEOPLE

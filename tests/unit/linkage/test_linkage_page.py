@@ -65,3 +65,19 @@ def test_what_guessing_gets_is_what_was_measured(project_root):
     assert round(chances["record", "pattern mining, pieces"], 2) == 0.93
     assert round(chances["record", "graph matching"], 3) == 0.003
     assert measured["figures"]["settings"]["blip_flip"] == 0.05
+
+
+def test_the_figures_of_a_million_are_those_that_were_measured(page, project_root):
+    measured = json.loads((project_root / "docs/measured/linkage-million.json").read_text())
+    found = measured["figures"]["blocking"]
+    assert found["records"] == 1_000_000
+    assert measured["command"] in page
+    words = " ".join(page.split())
+    minutes = round(found["find"]["wall"] / 60)
+    assert f"{found['find']['processor']:.0f} seconds of processor time ({minutes} min" in words
+    assert f"{found['peak_gib']} GiB, in {found['tables']} tables" in words
+    reached, planned = f"{found['reached_recall']:.2%}", f"{found['planned_recall']:.2%}"
+    assert f"{reached[:-1]} % were found where {planned[:-1]} % was planned" in words
+    assert f"both lists took {found['encode_both']['processor']:.0f} seconds" in words
+    assert found["find"]["wall"] < 1800
+    assert found["peak_gib"] < 8
