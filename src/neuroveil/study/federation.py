@@ -29,7 +29,8 @@ class FederationSettings(Section):
     """Who trains what, in how many rounds, and where privacy enters.
 
     ``patients`` counts those who train. Numbers of patients are public. Everything here is
-    agreed on before the first round and is the same at all hospitals.
+    agreed on before the first round and is the same at all hospitals. ``separation`` says how far
+    apart the classes of made-up patients are, in standard deviations.
     """
 
     setting: Setting = "dp_sgd"
@@ -54,7 +55,8 @@ class FederationSettings(Section):
     max_colluding: Annotated[int, Field(ge=0)] = 1
     secure_aggregation: bool = False
     stopping: Literal["fixed_rounds", "validation"] = "fixed_rounds"
-    test_share: _Share = 0.0
+    test_share: _Share | None = None
+    separation: PositiveFloat = 2.0
     enrol_seconds: PositiveFloat = 600.0
     round_seconds: PositiveFloat = 300.0
 

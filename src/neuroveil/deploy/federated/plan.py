@@ -27,6 +27,7 @@ from neuroveil.types.certificate import canonical_json, digest
 PLAN_FILE = "plan.json"
 _SCHEMA = "neuroveil-federation-plan"
 _VERSION = 1
+_SIMULATED_TEST_SHARE = 0.25
 
 LabelPolicyName = Literal["randomised_response", "unprotected", "with_the_row"]
 
@@ -416,7 +417,7 @@ def plan_from_study(study: Study) -> FederationPlan:
         training=TrainingSpec(
             wanted.rounds, wanted.retries, wanted.local_steps, wanted.learning_rate,
             wanted.penalty, wanted.proximal, wanted.aggregation, wanted.trimmed,
-            wanted.stopping, wanted.test_share,
+            wanted.stopping, _test_share(wanted),
         ),
         privacy=_terms(study, wanted, inputs, n_patients),
         minimum_hospitals=wanted.minimum_hospitals,
@@ -452,6 +453,13 @@ def federation_settings(study: Study) -> FederationSettings:
             "List them: [[federation.hospitals]] with name and patients.",
         )])  # fmt: skip
     return wanted
+
+
+def _test_share(wanted: FederationSettings) -> float:
+    """Everybody trains unless the study says otherwise; in a simulation somebody has to judge."""
+    if wanted.test_share is None:
+        return _SIMULATED_TEST_SHARE if wanted.simulation else 0.0
+    return wanted.test_share
 
 
 def _components(wanted: FederationSettings, n_patients: int, n_columns: int) -> int:
