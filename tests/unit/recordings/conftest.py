@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuroveil.recordings import ReadOptions, opened_recording
+from neuroveil.recordings import ReadOptions, opened_recording, opening
+from neuroveil.recordings.readers import open_directly
 from neuroveil.types import recording as types
 
 CANARY = "CANARYNAME7F3A"
@@ -185,6 +186,21 @@ def read_all() -> Callable[..., tuple[types.Recording, np.ndarray]]:
         return recording, np.concatenate(values, axis=1)
 
     return read
+
+
+@pytest.fixture
+def here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read all formats in this process, unless a test asks for `apart`.
+
+    What a file says does not depend on the process, and a new one takes half a second.
+    """
+    if "apart" not in request.fixturenames:
+        monkeypatch.setattr(opening, "open_apart", open_directly)
+
+
+@pytest.fixture
+def apart() -> None:
+    """Read as everybody does: formats of others in a process of their own."""
 
 
 @pytest.fixture

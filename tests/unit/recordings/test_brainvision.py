@@ -15,6 +15,8 @@ from neuroveil.recordings.parts import parts_of
 # mne takes seconds to load, and every file is read by a process of its own.
 slow = pytest.mark.slow
 
+pytestmark = pytest.mark.usefixtures("here")
+
 
 @pytest.fixture
 def eeg():
@@ -22,7 +24,7 @@ def eeg():
 
 
 @slow
-def test_brainvision(files, tmp_path, read_all, eeg):
+def test_brainvision(apart, files, tmp_path, read_all, eeg):
     recording, read = read_all(files.write_brainvision(tmp_path, eeg))
     assert (recording.ch_names, recording.sfreq) == (("Fp1", "T7"), 250.0)
     np.testing.assert_allclose(read, np.round(eeg[:2] / 0.1) * 0.1, rtol=1e-5)

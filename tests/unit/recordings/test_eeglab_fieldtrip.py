@@ -11,6 +11,8 @@ from neuroveil.errors import RecordingError
 
 N_TIMES = 6000
 
+pytestmark = pytest.mark.usefixtures("here")
+
 
 @pytest.fixture
 def eeg():
@@ -36,7 +38,7 @@ def events(*latencies):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("struct", [True, False])
-def test_continuous_with_and_without_the_struct(tmp_path, read_all, eeg, struct):
+def test_continuous_with_and_without_the_struct(apart, tmp_path, read_all, eeg, struct):
     path = tmp_path / "a.set"
     scipy.io.savemat(path, {"EEG": dataset(eeg)} if struct else dataset(eeg))
     recording, read = read_all(path)
@@ -45,7 +47,6 @@ def test_continuous_with_and_without_the_struct(tmp_path, read_all, eeg, struct)
     np.testing.assert_array_equal(read, eeg)
 
 
-@pytest.mark.slow
 def test_signal_in_its_own_file(tmp_path, read_all, eeg):
     eeg.T.astype("<f4").tofile(tmp_path / "renamed.fdt")
     path = tmp_path / "renamed.set"
@@ -59,7 +60,6 @@ def test_signal_in_its_own_file(tmp_path, read_all, eeg):
         read_all(path)
 
 
-@pytest.mark.slow
 def test_the_signals_file_must_lie_beside_the_dataset(tmp_path, read_all, eeg):
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -69,7 +69,6 @@ def test_the_signals_file_must_lie_beside_the_dataset(tmp_path, read_all, eeg):
         read_all(inner / "a.set")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("inside", [True, False])
 def test_epochs_are_segments(tmp_path, read_all, eeg, inside):
     epochs = np.stack(np.split(eeg, 4, axis=1), axis=2)
@@ -125,7 +124,6 @@ def test_a_dataset_of_matlab_7_3(tmp_path, read_all, eeg):
     np.testing.assert_array_equal(read, eeg[:2])
 
 
-@pytest.mark.slow
 def test_a_struct_that_contradicts_itself(tmp_path, read_all, eeg):
     path = tmp_path / "a.set"
     scipy.io.savemat(path, {"EEG": dataset(eeg, nbchan=4.0)})
@@ -160,7 +158,6 @@ def test_trials_are_segments(tmp_path, read_all, eeg, cuts):
     np.testing.assert_array_equal(read, eeg[:2])
 
 
-@pytest.mark.slow
 def test_the_rate_may_be_in_the_time_axis_but_the_unit_is_not_guessed(tmp_path, read_all, eeg):
     path = tmp_path / "a.mat"
     scipy.io.savemat(path, fieldtrip([eeg], unit=False, rate=False))
@@ -169,7 +166,6 @@ def test_the_rate_may_be_in_the_time_axis_but_the_unit_is_not_guessed(tmp_path, 
     assert read_all(path, unit="uV")[0].sfreq == 250.0
 
 
-@pytest.mark.slow
 def test_trials_without_a_row_a_label(tmp_path, read_all, eeg):
     path = tmp_path / "a.mat"
     scipy.io.savemat(path, fieldtrip([eeg[:2]]))

@@ -15,6 +15,8 @@ from neuroveil.errors import RecordingError
 from neuroveil.recordings import ReadOptions, inspect_recording, opened_recording
 from neuroveil.recordings.readers import open_directly
 
+pytestmark = pytest.mark.usefixtures("here")
+
 NAMES = ["EEG Fp1-REF", "EEG T3-REF", "ECG"]
 N_TIMES = 6000
 
@@ -77,10 +79,7 @@ def write_h5(path, variables):
 WRITERS = {"mat": write_mat5, "73.mat": write_mat73, "h5": write_h5}
 
 
-# Every file is read by a process of its own, which takes half a second.
-@pytest.fixture(
-    params=[*(pytest.param(kind, marks=pytest.mark.slow) for kind in ("mat", "73.mat")), "h5"]
-)
+@pytest.fixture(params=["mat", "73.mat", "h5"])
 def write(request, tmp_path):
     def write(variables):
         path = tmp_path / f"a.{request.param}"
@@ -109,7 +108,7 @@ def test_any_sensible_key_and_either_orientation(write, read_all, eeg, keys, tur
     np.testing.assert_allclose(read, eeg[:2], rtol=1e-6)
 
 
-def test_stretches_equal_the_whole(write, eeg):
+def test_stretches_equal_the_whole(apart, write, eeg):
     path = write({"data": eeg, "fs": 250.0, "labels": cell(NAMES), "unit": "uV"})
     with opened_recording(path, ReadOptions()) as recording:
         for start, stop in [(0, 1), (17, 4000), (5999, 6000), (5, 5)]:
@@ -211,7 +210,6 @@ def test_padded_labels_of_hdf5(tmp_path, read_all, eeg, labels):
     assert read_all(path)[0].ch_names == ("Fp1", "T7")
 
 
-@pytest.mark.slow
 def test_char_matrices_of_matlab_7_3(tmp_path, read_all, eeg):
     path = tmp_path / "a.mat"
     rows = ["Fp1 ", "T3  ", "ECG\x00"]
@@ -224,7 +222,6 @@ def test_char_matrices_of_matlab_7_3(tmp_path, read_all, eeg):
     assert read_all(path)[0].ch_names == ("Fp1", "T7")
 
 
-@pytest.mark.slow
 def test_struct_arrays_of_mat5(tmp_path, read_all, eeg):
     """One struct a channel, with names and units."""
     channels = np.zeros(3, dtype=[("name", object), ("unit", object)])
@@ -236,7 +233,6 @@ def test_struct_arrays_of_mat5(tmp_path, read_all, eeg):
     np.testing.assert_allclose(read, eeg[:2], rtol=1e-6)
 
 
-@pytest.mark.slow
 def test_16_bit_samples_of_matlab_7_3_with_a_gain_a_channel(tmp_path, read_all, eeg):
     path = tmp_path / "a.mat"
     counts = np.round(eeg / 0.1).astype(np.int16)
@@ -256,7 +252,7 @@ def test_one_text_with_commas(tmp_path, read_all, eeg):
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["v7", "v7.3"])
 @pytest.mark.parametrize("shape", [(3, 1), (1, 3)])
-def test_matlab_strings(tmp_path, read_all, eeg, version, shape):
+def test_matlab_strings(apart, tmp_path, read_all, eeg, version, shape):
     matio = pytest.importorskip("matio")
     path = tmp_path / "a.mat"
     texts = np.array(NAMES, np.dtypes.StringDType()).reshape(shape)
@@ -309,7 +305,7 @@ def test_hdf5_does_not_follow_links_out_of_the_file(tmp_path, read_all, eeg):
         read_all(tmp_path / "a.h5")
 
 
-def test_the_signal_of_hdf5_is_not_loaded_to_look_at_it(write, eeg):
+def test_the_signal_of_hdf5_is_not_loaded_to_look_at_it(apart, write, eeg):
     found = inspect_recording(
         write({"data": eeg, "fs": 250.0, "labels": cell(NAMES), "unit": "uV"}), ReadOptions()
     )
@@ -322,7 +318,7 @@ def test_the_signal_of_hdf5_is_not_loaded_to_look_at_it(write, eeg):
     "start",
     [b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM", b"\x89HDF\r\n\x1a\n", b"PK\x03\x04"],
 )
-def test_damaged_files_are_refused(tmp_path, read_all, canary, name, start):
+def test_damaged_files_are_refused(apart, tmp_path, read_all, canary, name, start):
     path = tmp_path / name
     path.write_bytes(start + canary.encode() * 100)
     with pytest.raises(RecordingError) as caught:
@@ -331,7 +327,7 @@ def test_damaged_files_are_refused(tmp_path, read_all, canary, name, start):
 
 
 @pytest.mark.slow
-def test_a_file_that_crashes_its_reader_costs_that_file_only(tmp_path, read_all, eeg):
+def test_a_file_that_crashes_its_reader_costs_that_file_only(apart, tmp_path, read_all, eeg):
     """Overwritten sizes and types; some kill scipy 1.17 by a segmentation fault."""
     path = tmp_path / "a.mat"
     scipy.io.savemat(path, {"data": eeg, "fs": 250.0, "labels": cell(NAMES), "unit": "uV"})
@@ -348,7 +344,9 @@ def test_a_file_that_crashes_its_reader_costs_that_file_only(tmp_path, read_all,
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of address space")
-def test_a_small_file_that_unfolds_to_gigabytes_hits_the_limit(tmp_path, read_all, monkeypatch):
+def test_a_small_file_that_unfolds_to_gigabytes_hits_the_limit(
+    apart, tmp_path, read_all, monkeypatch
+):
     """600 MB of zeros in a file of 3 MB, against a limit of 700 MB with the reader itself."""
     n = 600_000_000
     body = struct.pack("<8I", 6, 8, 6, 0, 5, 8, 3, n // 3) + struct.pack("<HH4s", 1, 4, b"data")
