@@ -9,7 +9,7 @@ HMAC-SHA256 of the piece under a key of its field.
 
 from __future__ import annotations
 
-import hmac
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +29,8 @@ KEY_BYTES = 32
 _POSITIONS_A_BLOCK = 16  # sixteen 16-bit numbers in one SHA-256
 _BLOCK = 8_192  # records encoded at a time: bounds the memory, and fits the cache
 _MOST_REMEMBERED = 1 << 18
+_SHA256_BLOCK = 64
+_PADS = tuple(bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 
 
 @dataclass(frozen=True)
@@ -250,11 +252,13 @@ class _Positions:
     """The positions that pieces of one field set; remembers those that it has drawn."""
 
     def __init__(self, key: bytes, count: int, length: int) -> None:
-        self.key = key
+        self._inner, self._outer = (
+            hashlib.sha256(key.ljust(_SHA256_BLOCK, b"\0").translate(pad)) for pad in _PADS
+        )
         self.count = count
         self.length = length
         self.n_blocks = -(-count // _POSITIONS_A_BLOCK)
-        self.numbers: dict[tuple[str, str], int] = {}
+        self.numbers: dict[str, dict[str, int]] = {}  # by salt, then by piece
         self.values: dict[tuple[str, str], tuple[int, ...]] = {}
         self.drawn: list[bytes] = []
 
@@ -262,9 +266,13 @@ class _Positions:
         """Give the numbers of a value's pieces, which are rows of :meth:`table`."""
         found = self.values.get((salt, value))
         if found is None:
+            numbers = self.numbers.setdefault(salt, {})
             grams = cut_into_grams(value, field.kind)
-            found = tuple([self._number(salt, gram) for gram in grams])
-            self.values[salt, value] = found
+            for gram in grams:
+                if gram not in numbers:
+                    numbers[gram] = len(self.drawn)
+                    self.drawn.append(self._draw(f"{salt}\x1f{gram}\x1f".encode()))
+            found = self.values[salt, value] = tuple([numbers[gram] for gram in grams])
         return found
 
     def table(self) -> NDArray[np.uint16]:
@@ -276,16 +284,16 @@ class _Positions:
 
     def forget_if_many(self) -> None:
         """Bound the memory that large lists take."""
-        if len(self.numbers) + len(self.values) > _MOST_REMEMBERED:
+        if len(self.drawn) + len(self.values) > _MOST_REMEMBERED:
             self.numbers, self.values, self.drawn = {}, {}, []
 
-    def _number(self, salt: str, gram: str) -> int:
-        number = self.numbers.get((salt, gram))
-        if number is None:
-            number = self.numbers[salt, gram] = len(self.drawn)
-            message = f"{salt}\x1f{gram}\x1f".encode()
-            stream = hmac.digest(self.key, message + b"\0", "sha256")
-            for block in range(1, self.n_blocks):
-                stream += hmac.digest(self.key, message + bytes([block]), "sha256")
-            self.drawn.append(stream)
-        return number
+    def _draw(self, message: bytes) -> bytes:
+        """Draw a piece's positions: HMAC-SHA256 of it, block by block."""
+        return b"".join([self._hmac(message + bytes([block])) for block in range(self.n_blocks)])
+
+    def _hmac(self, message: bytes) -> bytes:
+        """RFC 2104 with the key's two blocks hashed once: a third of the standard module's time."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return outer.digest()
