@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from datetime import date
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -151,7 +152,19 @@ def _require_fit(
             "tables", "the same columns in every hospital", "different ones",
             "Extract with the same montage and features everywhere.",
         )  # fmt: skip
-    if policy == "keep_newest" and (len(dates) != sum(sizes) or not all(dates)):
+    if policy not in get_args(Policy):
         raise LinkageError(
-            "dates of the records", "one a record, none empty", "others", "Give a date for each."
+            "policy", f"one of {', '.join(get_args(Policy))}", "another", "Choose one of them."
         )
+    if policy == "keep_newest" and (len(dates) != sum(sizes) or not all(map(_is_date, dates))):
+        raise LinkageError(
+            "dates of the records", "one a record, YYYY-MM-DD", "others", "Give a date for each."
+        )
+
+
+def _is_date(text: str) -> bool:
+    """Whether the order of such texts is the order of days."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except (TypeError, ValueError):
+        return False

@@ -86,8 +86,14 @@ def test_the_first_of_equals_is_kept():
 def test_what_does_not_fit_is_refused(hospitals, people):
     with pytest.raises(LinkageError, match="a row a record"):
         resolve_tables(hospitals[:1], people, "pool")
-    with pytest.raises(LinkageError, match="none empty"):
-        resolve_tables(hospitals, people, "keep_newest", ["2020-01-01", "", "", ""])
+    day = "2020-01-01"
+    for wrong in ("", "01.02.2020", "2020-1-1", "20200101", "2020-13-01", "2020-01-01 "):
+        with pytest.raises(LinkageError, match="YYYY-MM-DD"):
+            resolve_tables(hospitals, people, "keep_newest", [day, wrong, day, day])
+    with pytest.raises(LinkageError, match="YYYY-MM-DD"):
+        resolve_tables(hospitals, people, "keep_newest", [day])
+    with pytest.raises(LinkageError, match="one of pool"):
+        resolve_tables(hospitals, people, "keep_all")
     pair = {(0, 1): ScoredPairs(np.array([0]), np.array([0]), np.ones(1))}
     with pytest.raises(LinkageError, match="a decision for each pair"):
         resolve_tables(hospitals, join_people([2, 2], {}, pair), "pool")
