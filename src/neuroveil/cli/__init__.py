@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "keys": ("keys", "Make and show the key that signs a site's certificates."),
     "link": ("link", "Find the same patient in two hospitals, by encodings and keyed ids."),
     "submit": ("submit", "Send a release to a coordinator's server; shows first what would leave."),
+    "consortium": ("consortium", "Propose, approve, review and fetch on a trusted server."),
     "serve": ("serve", "Receive hospitals' releases and verify every certificate anew."),
     "ledger": ("ledger", "Set, show and check the privacy budget."),
     "reference": ("reference", "List the public scaling constants, or build your own."),

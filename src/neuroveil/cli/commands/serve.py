@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neuroveil.cli.commands.serve_person import person
 from neuroveil.cli.face import Face, common_options
 
 if TYPE_CHECKING:
@@ -50,6 +51,12 @@ def command(face: Face, demo: bool, folder: Path, port: int) -> int:
 @click.option("--listen", default="127.0.0.1", show_default=True,
               help="Address to listen on; another than this opens the server.")  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65535), default=_DEFAULT_PORT, show_default=True)
+@click.option("--trusted", is_flag=True,
+              help="Also protect rows for all hospitals together; needs a budget.")  # fmt: skip
+@click.option("--budget-epsilon", type=float, help="What the server may spend on one patient.")
+@click.option("--budget-delta", type=float, default=1e-4, show_default=True)
+@click.option("--smallest", type=click.IntRange(1), default=20, show_default=True,
+              help="Fewest people, after duplicates, to release about.")  # fmt: skip
 @common_options
 def init(face: Face, folder: Path, study_file: Path, **chosen: Any) -> int:
     """Make a new server in FOLDER: settings, keys, a private authority, a database.
@@ -66,7 +73,7 @@ def init(face: Face, folder: Path, study_file: Path, **chosen: Any) -> int:
     if chosen["listen"] not in ("127.0.0.1", "::1", "localhost"):
         listen["beyond_this_machine"] = True
     terms = terms_of(load_study(study_file), chosen["name"])
-    made = create_server(folder, terms, tuple(chosen["hosts"]), listen)
+    made = create_server(folder, terms, tuple(chosen["hosts"]), listen, _trusted(chosen))
     document = {
         "folder": folder.name, "public_key": made.public_key, "terms": terms,
         "authority": tls_files(folder).authority.name,
@@ -77,6 +84,17 @@ def init(face: Face, folder: Path, study_file: Path, **chosen: Any) -> int:
         f"public key   {made.public_key}",
     )
     return 0
+
+
+def _trusted(chosen: dict[str, Any]) -> dict[str, Any] | None:
+    if chosen["trusted"] != (chosen["budget_epsilon"] is not None):
+        raise click.UsageError("--trusted and --budget-epsilon go together.")
+    if not chosen["trusted"]:
+        return None
+    return {
+        "epsilon": chosen["budget_epsilon"], "delta": chosen["budget_delta"],
+        "smallest_n_patients": chosen["smallest"],
+    }  # fmt: skip
 
 
 @command.command("run")
@@ -91,6 +109,21 @@ def run_(face: Face, folder: Path) -> int:
     face.say(f"Listening on {listen.host}, port {listen.port}.")
     run_server(folder)
     return 0
+
+
+@command.command()
+@_FOLDER
+@common_options
+def work(face: Face, folder: Path) -> int:
+    """Do the jobs of a trusted server; `serve run` starts this by itself."""
+    from neuroveil.deploy.server.consortium.background import work as do_jobs
+
+    face.say("Waiting for approved releases.")
+    do_jobs(folder)
+    return 0
+
+
+command.add_command(person)
 
 
 @command.group()

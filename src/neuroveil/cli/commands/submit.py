@@ -14,6 +14,7 @@ from neuroveil.cli.face import Face, common_options
 
 if TYPE_CHECKING:
     from neuroveil.deploy.hospital.preview import Preview
+    from neuroveil.deploy.hospital.pseudonymise import RowsToSend
     from neuroveil.deploy.hospital.submit import Submitted
     from neuroveil.keys import SiteKey
 
@@ -30,6 +31,11 @@ _FIELDS_SHOWN = 6
               help="File with the server's public key; receipts must be signed by it.")  # fmt: skip
 @click.option("--receipt", type=_PATH,
               help="File for the receipt.  [default: RELEASE.receipt.json]")  # fmt: skip
+@click.option("--rows", type=click.Choice(["roster", "features"]),
+              help="Send pseudonymised rows; RELEASE is then a study file.")  # fmt: skip
+@click.option("--study", help="With --rows: name of the study on the server.")
+@click.option("--encoded", type=_PATH, default="encoded", show_default=True,
+              help="With --rows: folder that `neuroveil link encode` wrote.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say exactly what would leave; send nothing.")
 @common_options
 def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
@@ -40,18 +46,23 @@ def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
     feature table, no identifier. An upload that was interrupted goes on where it stopped when
     the same command is run again.
 
+    With --rows, RELEASE is a study file, and what leaves is not protected yet: first the roster
+    (GlobalIDs of the study's patients), later one row of features for each, to a trusted server
+    that protects all hospitals' patients together. No name, patient number or date is sent.
+
     HTTPS_PROXY and NO_PROXY are honoured. A passphrase is taken from the variable
     NEUROVEIL_KEY_PASSPHRASE, from the file that NEUROVEIL_KEY_PASSPHRASE_FILE names, or asked
     for.
     """
+    if chosen["rows"]:
+        return _submit_rows(face, release, dry_run, chosen)
     from neuroveil.deploy.hospital.preview import preview
 
     shown = preview(release)
     if dry_run:
         face.result({**shown.as_dict(), "sent": False}, _describe(shown, face.verbose))
         return 0
-    if not chosen["url"] or not chosen["key"]:
-        raise click.UsageError("--to and --key are needed, unless --dry-run is given.")
+    _require_way(chosen)
     result = _send(face, release, shown, chosen)
     beside = release.resolve()
     file = chosen["receipt"] or beside.with_name(f"{beside.name}.receipt.json")
@@ -68,6 +79,73 @@ def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
         f"Receipt in {file.name}, entry {result.receipt['audit_number']} of its audit log.",
     )
     return 0
+
+
+def _require_way(chosen: dict[str, Any]) -> None:
+    if not chosen["url"] or not chosen["key"]:
+        raise click.UsageError("--to and --key are needed, unless --dry-run is given.")
+
+
+def _submit_rows(face: Face, study_file: Path, dry_run: bool, chosen: dict[str, Any]) -> int:
+    from neuroveil.deploy.hospital.pseudonymise import features_to_send, roster_to_send
+    from neuroveil.study import load_study
+
+    study = load_study(study_file)
+    if chosen["rows"] == "roster":
+        rows = roster_to_send(study, chosen["encoded"])
+    else:
+        with face.progress() as progress:
+            rows = features_to_send(study, chosen["encoded"], progress=progress)
+    if dry_run:
+        face.result({**rows.as_dict(), "sent": False}, _describe_rows(rows, face.verbose))
+        return 0
+    _require_way(chosen)
+    if not chosen["study"]:
+        raise click.UsageError("--rows needs --study, the name of the study on the server.")
+    result = _send_rows(face, rows, chosen)
+    place = study_file.resolve()
+    file = chosen["receipt"] or place.with_name(f"{place.stem}.{rows.kind}.receipt.json")
+    _write_receipt(file, result.receipt)
+    for warning in result.warnings:
+        face.say(f"Warning: {warning}")
+    face.result(
+        {"sent": True, "kind": rows.kind, "rows": rows.n_rows, "bytes": result.n_bytes,
+         "receipt": result.receipt, "warnings": list(result.warnings)},
+        f"Accepted: {rows.n_rows} rows ({rows.kind}). Receipt in {file.name}, entry "
+        f"{result.receipt['audit_number']} of the server's audit log.",
+    )  # fmt: skip
+    return 0
+
+
+def _send_rows(face: Face, rows: RowsToSend, chosen: dict[str, Any]) -> Submitted:
+    from neuroveil.deploy.hospital.send_rows import send_rows
+    from neuroveil.deploy.hospital.submit import connect
+    from neuroveil.privacy.verify import read_public_key
+
+    server_key = read_public_key(chosen["server_key"]) if chosen["server_key"] else None
+    connection = connect(chosen["url"], chosen["ca"], open_key(chosen["key"]))
+    try:
+        with face.progress() as progress:
+            return send_rows(connection, chosen["study"], rows, server_key, progress)
+    finally:
+        connection.close()
+
+
+def _describe_rows(rows: RowsToSend, verbose: bool) -> str:
+    names = list(rows.fields)
+    some = names if verbose else names[:_FIELDS_SHOWN]
+    more = f" and {len(names) - len(some)} more (-v shows all)" if some != names else ""
+    return "\n".join([
+        f"Would be sent: one file ({rows.kind}), {rows.n_rows} rows, {len(rows.content)} bytes.",
+        f"  fields: {', '.join(some)}{more}",
+        f"  {rows.digest}",
+        f"Before it, its size and digest, and digests of columns, reference and signal settings: "
+        f"{len(rows.announcement)} bytes.",
+        "With every request: the key's id, the time, a random number, the body's digest and a "
+        "signature.",
+        "These rows are not protected yet: the server sees them, under pseudonyms.",
+        "Nothing was sent.",
+    ])  # fmt: skip
 
 
 def _write_receipt(file: Path, receipt: dict[str, Any]) -> None:
@@ -88,7 +166,7 @@ def _send(face: Face, release: Path, shown: Preview, chosen: dict[str, Any]) -> 
     from neuroveil.privacy.verify import read_public_key
 
     server_key = read_public_key(chosen["server_key"]) if chosen["server_key"] else None
-    connection = connect(chosen["url"], chosen["ca"], _open(chosen["key"]))
+    connection = connect(chosen["url"], chosen["ca"], open_key(chosen["key"]))
     try:
         with face.progress() as progress:
             return submit(release, shown, connection, server_key, progress)
@@ -96,7 +174,19 @@ def _send(face: Face, release: Path, shown: Preview, chosen: dict[str, Any]) -> 
         connection.close()
 
 
-def _open(path: Path) -> SiteKey:
+def open_key(path: Path) -> SiteKey:
+    """Open the key that signs requests, and ask for its passphrase where nothing else tells it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    SiteKey
+        The key.
+    """
     from neuroveil.keys import find_passphrase, is_encrypted, load_key
 
     return load_key(path, find_passphrase(_ask) if is_encrypted(path) else None)

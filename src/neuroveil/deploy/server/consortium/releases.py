@@ -185,6 +185,11 @@ class Releases:
         -------
         bytes
             At most one chunk; empty at the end.
+
+        Raises
+        ------
+        Refusal
+            If there is no such file, or the release is not published.
         """
         manifest, folder = self._published(party, study, release)
         file = manifest.file(name)
