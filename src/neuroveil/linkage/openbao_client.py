@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from neuroveil.errors import LinkageError
 from neuroveil.linkage.key_service import PURPOSES, Purpose
@@ -53,8 +53,17 @@ class OpenBaoAddress:
     name: str = "neuroveil"
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
+        try:
+            parts = urlsplit(self.url)
+            is_plain = parts.port != 0 and parts.netloc.rpartition("@")[0] == ""
+        except ValueError:  # a port that is no port, or half an IPv6 address
+            is_plain = False
+        if (
+            not is_plain
+            or parts.scheme not in ("http", "https")
+            or not parts.hostname
+            or parts.path.strip("/") + parts.query + parts.fragment
+        ):
             raise refused("an address like https://bao.hospital.example:8200", "another text")
         if parts.scheme == "http" and not _is_loopback(parts.hostname):
             raise refused("https, or http on this machine", "http to another machine")
@@ -219,6 +228,8 @@ class OpenBaoClient:
             raise refused("a certificate of the stated authority", "another one") from None
         except (OSError, http.client.HTTPException) as error:
             raise refused("an answer", type(error).__name__) from None
+        except ValueError:  # a character that no header can hold
+            raise refused("a token that can be sent", "one with other characters") from None
         return _read_answer(status, text)
 
     def _exchange(
@@ -227,7 +238,7 @@ class OpenBaoClient:
         """Send one request; once more where the server has closed an idle connection."""
         for is_last in (False, True):
             try:
-                self._connection.request(method, f"/v1/{path}", data, headers)
+                self._connection.request(method, f"/v1/{quote(path)}", data, headers)
                 response = self._connection.getresponse()
                 return response.status, response.read(_MOST_BYTES)
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):

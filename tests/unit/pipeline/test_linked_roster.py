@@ -1,10 +1,13 @@
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from neuroveil.errors import LinkageError, StudyError
 from neuroveil.pipeline.linked_roster import link_roster
 from neuroveil.pipeline.promise import protect_settings
+from neuroveil.privacy.settings import Dedup
+from neuroveil.privacy.verify.rules_rows import DEDUP
 from neuroveil.study import load_study
 from neuroveil.types.recording import RecordingFile, Roster, RosterEntry
 
@@ -86,6 +89,10 @@ def test_the_certificate_says_how_people_were_found(make_study):
     together = 'policy = "keep_newest"\ncolumn = "seen_on"\nundecided = "together"'
     dedup = protect_settings(make_study(together), 20).dedup
     assert dedup == "linked_keep_newest_undecided_together"
+
+
+def test_what_a_release_can_say_is_what_verification_knows():
+    assert set(get_args(Dedup)) == set(DEDUP)
 
 
 def test_undecided_pairs_stop_a_release_or_are_put_together(make_study, roster):

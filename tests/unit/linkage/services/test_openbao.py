@@ -171,11 +171,29 @@ def test_a_server_that_is_not_there():
 
 
 @pytest.mark.parametrize(
-    "url", ["http://bao.hospital.example:8200", "ftp://127.0.0.1", "127.0.0.1:8200", "https://"]
-)
+    "url",
+    [
+        "http://bao.hospital.example:8200", "ftp://127.0.0.1", "127.0.0.1:8200", "https://",
+        "https://127.0.0.1:99999", "https://127.0.0.1:port", "https://[::1", "https://127.0.0.1:0",
+        "https://user:secret@127.0.0.1:8200", "https://127.0.0.1:8200/?token=secret",
+        "https://127.0.0.1:8200/v1", "http://localhost.evil.example",
+    ],
+)  # fmt: skip
 def test_numbers_are_never_sent_in_the_open(url):
-    with pytest.raises(LinkageError, match="https"):
+    with pytest.raises(LinkageError, match="https") as refusal:
         OpenBaoAddress(url)
+    assert "secret" not in str(refusal.value)
+
+
+def test_odd_paths_and_tokens_are_refused_by_the_server_or_before(openbao_server):
+    for path in ("secret/data/ø", "a b?c#d", "../sys/x\n", "%2e%2e/sys"):
+        with pytest.raises(LinkageError, match="OpenBao server"):
+            openbao_server.admin().request("GET", path)
+    for token in ("\N{SNOWMAN}", "two\nlines"):
+        client = OpenBaoClient(openbao_server.address(), token)
+        with pytest.raises(LinkageError, match="a token that can be sent") as refusal:
+            client.request("GET", "sys/health")
+        assert token not in str(refusal.value)
 
 
 def test_a_central_server_hands_out_what_it_cannot_open(hospital, openbao_server, tmp_path):
