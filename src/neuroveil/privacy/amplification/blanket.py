@@ -58,6 +58,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -88,11 +89,16 @@ class _Losses:
     values: FloatArray
     weights: FloatArray
 
+    def log_mgfs(self, tilts: FloatArray) -> FloatArray:
+        """Logarithms of E[exp(tilt L)], shape (n_tilts,)."""
+        exponents = np.outer(tilts, self.values)
+        largest = exponents.max(axis=1)
+        result: FloatArray = largest + np.log(np.exp(exponents - largest[:, None]) @ self.weights)
+        return result
+
     def log_mgf(self, tilt: float) -> float:
         """Logarithm of E[exp(tilt L)]."""
-        exponents = tilt * self.values
-        largest = float(exponents.max())
-        return largest + math.log(float(self.weights @ np.exp(exponents - largest)))
+        return float(self.log_mgfs(np.array([tilt]))[0])
 
     def tilted(self, tilt: float) -> FloatArray:
         """Probabilities in proportion to w exp(tilt l)."""
@@ -249,12 +255,9 @@ def _positive_part(losses: _Losses, n_batch: int) -> float:
 
 def _mass_above(lattice: _Losses, tilt: float, n_batch: int, height: float) -> float:
     """Bound the tilted chance of a sum above a height, by Chernoff's inequality."""
-    base = lattice.log_mgf(tilt)
-    exponents = [
-        n_batch * (lattice.log_mgf(tilt + slope) - base) - slope * height
-        for slope in _slopes(lattice)
-    ]
-    return math.exp(min(0.0, *exponents) + 1e-13 * n_batch)
+    slopes = _slopes(lattice)
+    raised = lattice.log_mgfs(tilt + slopes) - lattice.log_mgf(tilt)
+    return math.exp(min(0.0, float((n_batch * raised - slopes * height).min())) + 1e-13 * n_batch)
 
 
 def _balanced_tilt(losses: _Losses) -> float:
@@ -277,19 +280,15 @@ def _balanced_tilt(losses: _Losses) -> float:
 
 def _window(losses: _Losses, tilt: float, n_batch: int, side: float) -> float:
     """Distance beyond which the tilted sum has mass of about exp(-60), by Chernoff."""
-    base = losses.log_mgf(tilt)
-    distances = [
-        (n_batch * (losses.log_mgf(tilt + side * slope) - base) - _LOG_LOST) / slope
-        for slope in _slopes(losses)
-    ]
-    return max(0.0, min(distances))
+    slopes = _slopes(losses)
+    raised = losses.log_mgfs(tilt + side * slopes) - losses.log_mgf(tilt)
+    return max(0.0, float(((n_batch * raised - _LOG_LOST) / slopes).min()))
 
 
-def _slopes(losses: _Losses) -> list[float]:
+def _slopes(losses: _Losses) -> FloatArray:
     """Give exponents to try in Chernoff's inequality."""
     smallest = 1e-9 / float(np.abs(losses.values).max())
-    slopes: list[float] = np.geomspace(smallest, 30 / float(losses.values.max()), 160).tolist()
-    return slopes
+    return np.geomspace(smallest, 30 / float(losses.values.max()), 160)
 
 
 def _log2_points(losses: _Losses, tilt: float, width: float, n_batch: int) -> int:
@@ -311,16 +310,28 @@ def _on_grid(losses: _Losses, step: float) -> tuple[_Losses, npt.NDArray[np.int6
     return _Losses(step * positions, weights), positions.astype(np.int64)
 
 
+def _roots_of_unity(points: int) -> npt.NDArray[np.complex128]:
+    """Every power that a transform of this size may need; kept for the many bounds of a search."""
+    small = 1 << 18
+    return _kept_roots(points) if points <= small else _kept_roots.__wrapped__(points)
+
+
+@lru_cache(maxsize=4)
+def _kept_roots(points: int) -> npt.NDArray[np.complex128]:
+    roots: npt.NDArray[np.complex128] = np.exp(-2j * np.pi / points * np.arange(points))
+    return roots
+
+
 def _power_spectrum(
     chances: FloatArray, positions: npt.NDArray[np.int64], points: int, n_batch: int
 ) -> tuple[npt.NDArray[np.complex128], float]:
     """Give the transform of the n-fold convolution, and a bound of the error after inversion."""
     frequencies = np.arange(points // 2 + 1)
-    single = np.zeros(frequencies.size, dtype=np.complex128)
+    single, roots = np.zeros(frequencies.size, dtype=np.complex128), _roots_of_unity(points)
     for chance, position in zip(chances.tolist(), positions.tolist(), strict=True):
         if chance > 0:
-            phase = (frequencies * (position % points)) % points  # whole numbers: exact
-            single += chance * np.exp(-2j * np.pi / points * phase)
+            phase = (frequencies * (position % points)) & (points - 1)  # whole numbers: exact
+            single += chance * roots[phase]
     power = np.ones_like(single)
     for bit in bin(n_batch)[2:]:
         power *= power
