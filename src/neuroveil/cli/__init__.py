@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "submit": ("submit", "Send a release to a coordinator's server; shows first what would leave."),
     "consortium": ("consortium", "Propose, approve, review and fetch on a trusted server."),
     "serve": ("serve", "Receive hospitals' releases and verify every certificate anew."),
+    "federate": ("federate", "Train one model at several hospitals; rows stay where they are."),
     "ledger": ("ledger", "Set, show and check the privacy budget."),
     "reference": ("reference", "List the public scaling constants, or build your own."),
     "simulate": ("simulate", "Write a made-up cohort of real EDF+ files."),

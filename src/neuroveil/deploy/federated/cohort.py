@@ -169,7 +169,7 @@ def _given(study: Study, size: int) -> Roster:
 
 def hospital_parts(
     plan: FederationPlan, scaling: Scaling, rosters: Mapping[str, Roster]
-) -> dict[str, Mapping[str, Part]]:
+) -> dict[str, dict[str, Part]]:
     """Give every hospital of a simulation what it trains on and who judges.
 
     Parameters

@@ -18,8 +18,8 @@ from neuroveil.deploy.federated.figures import judged
 from neuroveil.deploy.federated.hospital import Part
 from neuroveil.deploy.federated.local import judge
 from neuroveil.deploy.federated.models import Arrays, initial_arrays
-from neuroveil.deploy.federated.noise import noise_terms
 from neuroveil.deploy.federated.plan import FederationPlan, Seat
+from neuroveil.deploy.federated.planned import noise_in_a_step
 from neuroveil.evaluate.downstream.intervals import student
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.study.federation import Setting
@@ -219,27 +219,3 @@ def _row(setting: str, plan: FederationPlan, scores: list[tuple[float, float]]) 
         None if setting == CENTRAL else noise_in_a_step(plan),
         mean, max(0.0, mean - half), min(1.0, mean + half), float(found[:, 1].mean()), n,
     )  # fmt: skip
-
-
-def noise_in_a_step(plan: FederationPlan) -> float | None:
-    """Give the typical length of the noise in the common model's step, in clipping norms.
-
-    Parameters
-    ----------
-    plan : FederationPlan
-        What was agreed.
-
-    Returns
-    -------
-    float or None
-        Root mean square length divided by the clipping norm (no unit): near 1 or above, steps are
-        mostly noise. None where training adds none.
-    """
-    noise = noise_terms(plan)
-    if noise is None:
-        return None
-    deviation = noise.noise_std / plan.n_patients
-    if plan.setting == "dp_sgd":
-        # Hospitals' noises add up in squares, each divided by q n_h and weighted by n_h / N.
-        deviation *= np.sqrt(len(plan.seats)) / plan.privacy.sampling_rate
-    return float(deviation * np.sqrt(plan.n_parameters) / plan.privacy.gradient_norm)

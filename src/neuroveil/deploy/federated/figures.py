@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,39 +10,8 @@ import numpy as np
 from neuroveil.deploy.federated.local import N_BINS
 from neuroveil.evaluate.downstream.intervals import auc_figure, balanced_figure, proportion_figure
 from neuroveil.privacy.bounds import IntArray
-from neuroveil.types.downstream import Figure
+from neuroveil.types.federation import Judged
 from neuroveil.types.recording import FloatArray
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What a model does for patients who did not train it.
-
-    Parameters
-    ----------
-    n_positive, n_negative : int
-        Patients of both classes.
-    balanced_accuracy, auc : Figure or None
-        With 95 % intervals over patients; none where a class has nobody.
-    loss : float
-        Mean logistic loss (nat).
-    """
-
-    n_positive: int
-    n_negative: int
-    balanced_accuracy: Figure | None
-    auc: Figure | None
-    loss: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the figures as plain data.
-
-        Returns
-        -------
-        dict
-            One entry a field.
-        """
-        return asdict(self)
 
 
 def judged(positive: IntArray, negative: IntArray, loss: float) -> Judged:
