@@ -150,9 +150,10 @@ class OpenBaoClient:
         """
         body = {"role_id": role.role_id, "secret_id": role.secret_id}
         self._token = ""
+        asked = time.monotonic()
         answer = self._send("POST", f"auth/{role.mount}/login", body)
         self._role = role
-        self._take_token(answer)
+        self._take_token(answer, asked)
 
     def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """Ask the server, after renewing the token where it is about to end.
@@ -200,22 +201,24 @@ class OpenBaoClient:
 
     def _renew(self) -> None:
         assert self._role is not None
+        asked = time.monotonic()
         try:
-            self._take_token(self._send("POST", "auth/token/renew-self"))
+            self._take_token(self._send("POST", "auth/token/renew-self"), asked)
         except LinkageError:
             # Beyond its longest life a token is not renewed. A role that was revoked in the
             # meantime is refused here.
             self.log_in(self._role)
 
-    def _take_token(self, answer: dict[str, Any]) -> None:
+    def _take_token(self, answer: dict[str, Any], asked: float) -> None:
+        """Keep a token, its life counted from when it was asked for: it lasts no longer here."""
         token = answer.get("auth") or {}
         seconds = token.get("lease_duration")
         if not isinstance(token.get("client_token"), str) or not isinstance(seconds, int):
             raise refused("a token", "another answer")
         self._token = token["client_token"]
         life = seconds if seconds > 0 else float("inf")
-        self._renew_after = time.monotonic() + life * (1 - _RENEW_AT)
-        self._ends = time.monotonic() + life
+        self._renew_after = asked + life * (1 - _RENEW_AT)
+        self._ends = asked + life
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()

@@ -1,5 +1,6 @@
 """Against a real OpenBao server: it computes what we compute, and denies what it should."""
 
+import socket
 import time
 
 import pytest
@@ -103,9 +104,15 @@ def test_a_token_is_renewed_and_a_revoked_hospital_is_locked_out(hospital, openb
         time.sleep(0.4)
     assert len(tokens) >= 2
     openbao_server.admin().request("DELETE", "auth/approle/role/hospital-4")
-    time.sleep(2.1)
+
+    def ask_until_the_last_token_has_ended() -> None:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            service.macs(numbers(1))
+            time.sleep(0.2)
+
     with pytest.raises(LinkageError, match="revoked"):
-        service.macs(numbers(1))
+        ask_until_the_last_token_has_ended()
 
 
 def test_a_token_that_ended_unnoticed_is_replaced(hospital, monkeypatch):
@@ -165,9 +172,12 @@ def test_a_server_of_another_authority_is_refused(openbao_server):
 
 
 def test_a_server_that_is_not_there():
-    client = OpenBaoClient(OpenBaoAddress("http://127.0.0.1:9"))
-    with pytest.raises(LinkageError, match="an answer"):
-        client.request("GET", "sys/health")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        port = taken.getsockname()[1]
+        client = OpenBaoClient(OpenBaoAddress(f"http://127.0.0.1:{port}"))
+        with pytest.raises(LinkageError, match="an answer"):
+            client.request("GET", "sys/health")
 
 
 @pytest.mark.parametrize(
