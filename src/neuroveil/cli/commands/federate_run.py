@@ -19,19 +19,24 @@ _PATH = click.Path(path_type=Path)
 @click.argument("study_file", metavar="STUDY", type=_PATH)
 @click.option("--coordinator", "folder", type=_PATH, default="neuroveil-coordinator",
               show_default=True, help="The coordinator's folder.")  # fmt: skip
+@click.option("--plan", "plan_folder", type=_PATH, metavar="FOLDER",
+              help="Where plan.json lies.  [default: the plan that STUDY makes]")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show what would be trained; ask nobody.")
 @common_options
-def run_(face: Face, study_file: Path, folder: Path, dry_run: bool) -> int:
+def run_(
+    face: Face, study_file: Path, folder: Path, plan_folder: Path | None, dry_run: bool
+) -> int:
     """Train by the section [federation] of STUDY on the coordinator that runs in FOLDER.
 
     Every hospital has agreed to the same plan beforehand. A training that was interrupted goes on
     after its last round; one that is finished is only reported.
     """
     from neuroveil.deploy.federated.operate.runs import train
-    from neuroveil.deploy.federated.plan import plan_from_study
+    from neuroveil.deploy.federated.plan import plan_from_study, read_plan
     from neuroveil.study import load_study
 
-    plan = plan_from_study(load_study(study_file))
+    study = load_study(study_file)
+    plan = plan_from_study(study) if plan_folder is None else read_plan(plan_folder)
     if dry_run:
         face.result(*_preview(plan))
         return 0

@@ -24,11 +24,14 @@ FILE = "hospital.toml"
 class HospitalSettings(Section):
     """``hospital.toml``: where the coordinator is, and which folder answers it.
 
-    ``seat`` is the private folder with rows, plan and count of answers. Nothing of this is sent.
+    ``seat`` is the private folder with rows, plan and count of answers. A node that is silent for
+    twice ``heartbeat_seconds`` counts as gone; until then nobody else may come with its key, so a
+    node that was killed is back after that time. Only the heartbeat is told to the coordinator.
     """
 
     coordinator: Annotated[str, Field(pattern=r"^[^/\s]+:[0-9]{1,5}$")]
     seat: Text
+    heartbeat_seconds: Annotated[int, Field(ge=10, le=600)] = 30
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class HospitalFolder:
 
 
 def create_hospital(
-    folder: Path, authority: Path, settings: dict[str, str], policy: dict[str, Any]
+    folder: Path, authority: Path, settings: dict[str, Any], policy: dict[str, Any]
 ) -> str:
     """Make a hospital's folder.
 

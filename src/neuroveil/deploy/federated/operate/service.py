@@ -17,6 +17,7 @@ from neuroveil.deploy.federated.operate.supervise import Say, Service, supervise
 from neuroveil.deploy.tls import WARN_BELOW_DAYS, days_left
 from neuroveil.errors import ChainError, FederationError, StudyError, StudyMistake
 
+_NODE_RESTARTS = 10
 _PACKAGE = "neuroveil.deploy.federated.operate"
 
 
@@ -121,4 +122,5 @@ def start_hospital(folder: Path, say: Say) -> None:
     environment = silent_environment(place.flower_home)
     service = Service("SuperNode", f"{_PACKAGE}.supernode", place.root, environment, place.log)
     say(f"The node works for the coordinator at {settings.coordinator}.")
-    supervise(service, say, lambda: None)
+    # A node that was killed is let in again only when its last heartbeat has lapsed.
+    supervise(service, say, lambda: None, restarts=_NODE_RESTARTS)

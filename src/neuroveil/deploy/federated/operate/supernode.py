@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
     settings = place.settings()
     seat = Path(settings.seat)
     guard = SiteGuard(folder, seat, lambda line: log(logging.WARNING, line))
-    _put_in(engine, guard)
+    _put_in(engine, guard, settings.heartbeat_seconds)
     key = load_ssh_private_key(place.private_key.read_bytes(), None)
     assert isinstance(key, EllipticCurvePrivateKey)  # made so; Flower refuses others, too
     state = NodeStateFactory(objectstore_factory=ObjectStoreFactory())
@@ -59,9 +59,14 @@ def main(folder: Path) -> None:
     )  # fmt: skip
 
 
-def _put_in(engine: Any, guard: SiteGuard) -> None:
-    """Let Flower's node connect through the guard."""
+def _put_in(engine: Any, guard: SiteGuard, heartbeat_seconds: int) -> None:
+    """Let Flower's node connect through the guard, with the site's own heartbeat."""
+    from flwr.supercore import heartbeat
+    from flwr.supernode import fleet_http_connection
+
     engine.http_request_response = guarded(engine.http_request_response, guard)
+    for module in (heartbeat, fleet_http_connection):
+        vars(module)["HEARTBEAT_DEFAULT_INTERVAL"] = heartbeat_seconds
 
 
 def _serve_runtime(state: Any, secret: bytes) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from neuroveil.errors import FederationError
 
-_GRACE_SECONDS = 10.0
+_GRACE_SECONDS, _GROUP_SECONDS = 10.0, 2.0
 _LONG_RUN_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
@@ -118,11 +118,11 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_SECONDS)
-    deadline = time.monotonic() + 2.0
-    while _signal_group(process.pid, signal.SIGTERM) and time.monotonic() < deadline:
-        process.poll()
-        time.sleep(0.1)
-    _signal_group(process.pid, signal.SIGKILL)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + _GROUP_SECONDS
+        while _signal_group(process.pid, number) and time.monotonic() < deadline:
+            process.poll()
+            time.sleep(0.05)
     process.wait()
 
 
