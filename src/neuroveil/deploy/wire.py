@@ -52,12 +52,16 @@ class SignedRequest:
         Path and query as sent.
     values : mapping of str to str
         The five headers of this module by name.
+    peer : str or None
+        SHA-256 of the TLS certificate that the sender showed, 64 hexadecimal digits. It is not
+        signed: the connection says it.
     """
 
     method: str
     host: str
     target: str
     values: Mapping[str, str]
+    peer: str | None = None
 
     @property
     def key_id(self) -> str:

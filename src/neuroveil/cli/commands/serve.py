@@ -136,15 +136,29 @@ def hospital() -> None:
 @click.option("--name", required=True, help="What the overview calls it.")
 @click.option("--public-key", "key_file", type=_PATH, required=True,
               help="File with its public key, from `neuroveil keys public`.")  # fmt: skip
+@click.option("--certificate", type=_PATH,
+              help="Its TLS certificate; only requests that come with it are taken.")  # fmt: skip
 @common_options
-def add(face: Face, folder: Path, name: str, key_file: Path) -> int:
-    """Register a hospital by its public key. Compare fingerprints by telephone first."""
+def add(face: Face, folder: Path, name: str, key_file: Path, certificate: Path | None) -> int:
+    """Register a hospital by its public key. Compare fingerprints by telephone first.
+
+    With a certificate, requests have to be signed and to come over a connection with it; the
+    server's settings have to ask for certificates (listen.client_ca).
+    """
+    from neuroveil.deploy.server.client_certificates import (
+        bind_certificate,
+        certificate_fingerprint,
+    )
     from neuroveil.deploy.server.hospitals import add_hospital
     from neuroveil.privacy.verify import fingerprint, read_public_key
 
     public_key = read_public_key(key_file)
+    shown = certificate_fingerprint(certificate) if certificate else None
     made = add_hospital(_database(folder), name, public_key)
-    document = {"name": made.name, "key_id": made.key_id, "public_key": public_key}
+    if shown:
+        bind_certificate(_database(folder), made.key_id, shown)
+    document = {"name": made.name, "key_id": made.key_id, "public_key": public_key,
+                "certificate": shown}  # fmt: skip
     face.result(document, f"Registered {made.name}.\nfingerprint  {fingerprint(public_key)}")
     return 0
 

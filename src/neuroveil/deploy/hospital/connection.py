@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import os
 import ssl
 import urllib.request
 from collections.abc import Mapping
@@ -22,6 +23,9 @@ _SECONDS = 60.0
 _SECONDS_TO_VERIFY = 1800.0
 _MOST_BYTES = 64_000_000
 _DEFAULT_PORT = 443
+
+CLIENT_CERTIFICATE = "NEUROVEIL_CLIENT_CERTIFICATE"
+"""Variable that names this hospital's TLS certificate, for servers that ask for one."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,15 @@ class Address:
                 "--ca", "a file of certificates (PEM)", "none that can be read"
             ) from None
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        own = os.environ.get(CLIENT_CERTIFICATE)
+        if own:
+            try:
+                context.load_cert_chain(own, password="")  # never ask at the terminal
+            except (OSError, ssl.SSLError, ValueError):
+                raise _mistake(
+                    CLIENT_CERTIFICATE, "a PEM file with a certificate and its unencrypted key",
+                    "none that can be used",
+                ) from None  # fmt: skip
         return context
 
 
@@ -162,6 +175,12 @@ class Connection:
                 "Check --ca and the address with the coordinator. Nothing was sent.",
             ) from None  # fmt: skip
         except (OSError, http.client.HTTPException) as error:
+            if _is_about_certificates(error):
+                raise _mistake(
+                    "server", "a TLS certificate of this hospital that it trusts",
+                    "none, or one that has ended or that it does not know",
+                    f"Name the right one in {CLIENT_CERTIFICATE}, or have it renewed.",
+                ) from None  # fmt: skip
             raise MachineError(
                 "server", "an answer", type(error).__name__,
                 "Run the same command again: it goes on where it stopped.",
@@ -277,6 +296,12 @@ def proxy_for(address: Address) -> Proxy | None:
         secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
         headers["Proxy-Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
     return Proxy(host, port, headers)
+
+
+def _is_about_certificates(error: Exception) -> bool:
+    """Whether the server's TLS has refused ours; it says so in an alert, RFC 8446 section 6."""
+    reason = str(getattr(error, "reason", "")) if isinstance(error, ssl.SSLError) else ""
+    return "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason)
 
 
 def _https(host: str, port: int, context: ssl.SSLContext) -> http.client.HTTPSConnection:

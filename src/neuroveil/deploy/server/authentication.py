@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 import sqlalchemy as sa
 
+from neuroveil.deploy.server.client_certificates import require_certificate
 from neuroveil.deploy.server.database import NONCE, Database
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.wire import CLOCK_WINDOW_SECONDS, SIGNATURE, SignedRequest, is_signed_by
@@ -72,6 +73,7 @@ def authenticate(
             "bad_signature", "a signature over this request and its body", "one that does not fit",
             "Something on the way changed the request; a proxy must keep its host and path.",
         )  # fmt: skip
+    require_certificate(database, request)
     now = time.time()
     if abs(now - request.sent_at) > CLOCK_WINDOW_SECONDS:
         raise Refusal(

@@ -13,6 +13,7 @@ STATUS: dict[str, int] = {
     "clock_skew": 401,
     "replayed_request": 401,
     "wrong_password": 401,
+    "wrong_certificate": 401,
     "forbidden": 403,
     "not_found": 404,
     "method_not_allowed": 405,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
 
+from neuroveil.deploy.server.guard import PEER
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.wire import SignedRequest, read_signed
 
@@ -28,7 +30,9 @@ def signature_of(request: Request) -> SignedRequest | None:
     query = request.scope["query_string"].decode("ascii", "replace")
     target = f"{path}?{query}" if query else path
     headers = {name: request.headers.get(name, "") for name in request.headers}
-    return read_signed(request.method, headers.get("host", ""), target, headers)
+    signed = read_signed(request.method, headers.get("host", ""), target, headers)
+    peer = request.scope.get("state", {}).get(PEER)
+    return None if signed is None else replace(signed, peer=peer)
 
 
 def json_of(body: bytes) -> Any:

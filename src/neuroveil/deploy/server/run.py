@@ -7,6 +7,7 @@ import socket
 import ssl
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from neuroveil.deploy.server.app import create_app
 from neuroveil.deploy.server.guard import Guard
@@ -72,11 +73,26 @@ def run_server(folder: Path) -> None:
             f"{__name__}:{application.__name__}", factory=True, host=listen.host,
             port=listen.port, workers=listen.workers, http=PatientProtocol, ws="none",
             ssl_certfile=files.certificate, ssl_keyfile=str(files.key),
-            ssl_version=ssl.PROTOCOL_TLS_SERVER,
+            ssl_version=ssl.PROTOCOL_TLS_SERVER, **_client_certificates(folder, listen),
             timeout_keep_alive=15, access_log=False,
             log_level="error", server_header=False, proxy_headers=False, lifespan="off",
             timeout_graceful_shutdown=30,
         )  # fmt: skip
+
+
+def _client_certificates(folder: Path, listen: Listen) -> dict[str, Any]:
+    """Ask for client certificates where the settings name an authority of theirs."""
+    if listen.client_ca is None:
+        return {}
+    file = folder / listen.client_ca
+    try:
+        ssl.create_default_context(cafile=file)
+    except (OSError, ssl.SSLError):
+        raise StudyError([StudyMistake(
+            "listen.client_ca", "a file of certificates (PEM) in the server's folder", "none",
+            "Put the certificate of the hospitals' authority there.",
+        )]) from None  # fmt: skip
+    return {"ssl_ca_certs": str(file), "ssl_cert_reqs": ssl.CERT_REQUIRED}
 
 
 def _worker(folder: Path) -> AbstractContextManager[None]:

@@ -79,6 +79,7 @@ class Listen(Section):
     host: Text = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8443
     workers: Count = 1
+    client_ca: Text | None = None
     beyond_this_machine: bool = False
 
     def mistakes(self) -> list[StudyMistake]:

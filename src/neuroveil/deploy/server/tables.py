@@ -16,6 +16,12 @@ PERSON = sa.Table(
     sa.Column("hospital", sa.String(32)),
     sa.Column("is_active", sa.Boolean, nullable=False),
 )
+CERTIFICATE = sa.Table(
+    "deploy_certificate",
+    METADATA,
+    sa.Column("key_id", sa.String(32), primary_key=True),
+    sa.Column("fingerprint", sa.String(64), nullable=False),
+)
 STUDY = sa.Table(
     "deploy_study",
     METADATA,
