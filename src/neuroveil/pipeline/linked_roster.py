@@ -50,7 +50,13 @@ def link_roster(study: Study, roster: Roster) -> Roster:
     settings = study.linkage
     if settings is None:
         return roster
-    rows = {row.patient: row for row in read_patient_list(study.path(settings.people), _ROLE)}
+    listed = read_patient_list(study.path(settings.people), _ROLE)
+    rows = {row.patient: row for row in listed}
+    if len(rows) != len(listed):
+        raise LinkageError(
+            _ROLE, "each patient once", f"{len(listed) - len(rows)} who stand there again",
+            "Link the lists again.",
+        )  # fmt: skip
     _require_same_patients(roster, rows)
     person = _people_of(settings, rows)
     rank = _rank_of(settings, rows)

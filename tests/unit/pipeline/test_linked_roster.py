@@ -139,6 +139,7 @@ def test_a_pair_that_was_decided_is_no_longer_open(make_study, roster):
     [
         ("c,1", "d,1", "1 who are missing and 1 who are not"),
         ("b,2", "b,", "row 3"),
+        ("c,1", "a,2", "each patient once, found 1 who stand there again"),
         ("90", "ninety", "row 4, column 'seconds'"),
         ("90", "nan", "row 4, column 'seconds'"),
         ("60,2020-01-01,north\nb", "-1,2020-01-01,north\nb", "row 2, column 'seconds'"),
