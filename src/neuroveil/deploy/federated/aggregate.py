@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuroveil.deploy.federated.models import Arrays
-from neuroveil.deploy.federated.plan import TrainingSpec
+from neuroveil.deploy.federated.specs import TrainingSpec
 
 
 def aggregate(updates: Sequence[tuple[int, Arrays]], spec: TrainingSpec) -> Arrays:
@@ -24,7 +24,7 @@ def aggregate(updates: Sequence[tuple[int, Arrays]], spec: TrainingSpec) -> Arra
 
     Returns
     -------
-    dict of str to ndarray of float64
+    dict of str to ndarray of float64, in the shapes of the plan
         The common model.
     """
     total = sum(n for n, _ in updates)

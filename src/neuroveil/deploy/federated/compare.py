@@ -18,8 +18,9 @@ from neuroveil.deploy.federated.figures import judged
 from neuroveil.deploy.federated.hospital import Part
 from neuroveil.deploy.federated.local import judge
 from neuroveil.deploy.federated.models import Arrays, initial_arrays
-from neuroveil.deploy.federated.plan import FederationPlan, Seat
+from neuroveil.deploy.federated.plan import FederationPlan
 from neuroveil.deploy.federated.planned import noise_in_a_step
+from neuroveil.deploy.federated.specs import Seat
 from neuroveil.evaluate.downstream.intervals import student
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.study.federation import Setting

@@ -23,7 +23,8 @@ from neuroveil.deploy.federated.models import (
     unflatten,
 )
 from neuroveil.deploy.federated.noise import NoiseTerms, noise_terms
-from neuroveil.deploy.federated.plan import FederationPlan, Seat
+from neuroveil.deploy.federated.plan import FederationPlan
+from neuroveil.deploy.federated.specs import Seat
 from neuroveil.errors import FederationError
 
 _NOWHERE = Path("no folder: rows are given")
@@ -45,7 +46,7 @@ def train_directly(
 
     Returns
     -------
-    dict of str to ndarray of float64
+    dict of str to ndarray of float64, in the shapes of the plan
         The common model after the last round.
 
     Raises

@@ -27,7 +27,7 @@ def check_before_masking(
 
     Parameters
     ----------
-    arrays : sequence of ndarray of float64
+    arrays : sequence of ndarray of float64, of any shape
         What is to be masked: parameters, or whole numbers in units of the grid.
     weight : float
         What the update counts for: the hospital's number of patients. It travels in clear;

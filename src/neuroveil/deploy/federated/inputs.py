@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuroveil.deploy.federated.plan import InputSpec
+from neuroveil.deploy.federated.specs import InputSpec
 from neuroveil.errors import FederationError
 from neuroveil.evaluate.downstream.private_training import clip_each
 from neuroveil.privacy.public_model import public_model

@@ -68,7 +68,7 @@ def train_locally(
     ----------
     hospital : Hospital
         Who trains; ``dp_sgd``, ``local_features`` or ``none``.
-    arrays : dict of str to ndarray of float64
+    arrays : dict of str to ndarray of float64, in the shapes of the plan
         The common model.
     attempt : int
         Number of the exchange.
@@ -77,7 +77,7 @@ def train_locally(
 
     Returns
     -------
-    dict of str to ndarray of float64
+    dict of str to ndarray of float64, in the shapes of the plan
         Model after the local steps.
     """
     plan, shapes = hospital.plan, parameter_shapes(hospital.plan)
@@ -110,7 +110,7 @@ def noisy_sum(
     ----------
     plan : FederationPlan
         What was agreed.
-    arrays : dict of str to ndarray of float64
+    arrays : dict of str to ndarray of float64, in the shapes of the plan
         The model.
     rows : Part
         Patients that take part in this step. Private.
@@ -138,7 +138,7 @@ def noisy_units(
     ----------
     plan : FederationPlan
         What was agreed.
-    arrays : dict of str to ndarray of float64
+    arrays : dict of str to ndarray of float64, in the shapes of the plan
         The model.
     rows : Part
         Patients that take part. Private.
@@ -205,7 +205,7 @@ def judge(plan: FederationPlan, arrays: Arrays, rows: Part) -> Calls:
     ----------
     plan : FederationPlan
         What was agreed.
-    arrays : dict of str to ndarray of float64
+    arrays : dict of str to ndarray of float64, in the shapes of the plan
         The model.
     rows : Part
         Patients that judge.

@@ -53,7 +53,7 @@ def initial_arrays(plan: FederationPlan) -> Arrays:
 
     Returns
     -------
-    dict of str to ndarray of float64
+    dict of str to ndarray of float64, in the shapes of the plan
         Zeros for logistic regression; for the perceptron weights after He et al. 2015, drawn by
         a public seed that follows from the plan.
     """
@@ -74,7 +74,7 @@ def flatten(arrays: Mapping[str, FloatArray], shapes: Mapping[str, tuple[int, ..
 
     Parameters
     ----------
-    arrays : mapping of str to ndarray of float64
+    arrays : mapping of str to ndarray of float64, in the shapes of the plan
         Parameters.
     shapes : mapping of str to tuple of int
         From :func:`parameter_shapes`.
@@ -99,7 +99,7 @@ def unflatten(vector: FloatArray, shapes: Mapping[str, tuple[int, ...]]) -> Arra
 
     Returns
     -------
-    dict of str to ndarray of float64
+    dict of str to ndarray of float64, in the shapes of the plan
         Parameters.
     """
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
@@ -123,7 +123,7 @@ def check_arrays(plan: FederationPlan, arrays: Mapping[str, Any], where: str) ->
 
     Returns
     -------
-    dict of str to ndarray of float64
+    dict of str to ndarray of float64, in the shapes of the plan
         The same numbers.
 
     Raises
@@ -152,7 +152,7 @@ def build_module(plan: FederationPlan, arrays: Mapping[str, FloatArray]) -> Any:
     ----------
     plan : FederationPlan
         What was agreed.
-    arrays : mapping of str to ndarray of float64
+    arrays : mapping of str to ndarray of float64, in the shapes of the plan
         Parameters.
 
     Returns
@@ -181,7 +181,7 @@ def patient_gradients(
     ----------
     plan : FederationPlan
         What was agreed.
-    arrays : mapping of str to ndarray of float64
+    arrays : mapping of str to ndarray of float64, in the shapes of the plan
         Parameters.
     inputs : ndarray of float64, shape (n, k)
         Inputs (no unit).
@@ -218,7 +218,7 @@ def mean_gradient(
     ----------
     plan : FederationPlan
         What was agreed.
-    arrays : mapping of str to ndarray of float64
+    arrays : mapping of str to ndarray of float64, in the shapes of the plan
         Parameters.
     inputs : ndarray of float64, shape (n, k)
         Inputs (no unit).
@@ -252,7 +252,7 @@ def logits_of(
     ----------
     plan : FederationPlan
         What was agreed.
-    arrays : mapping of str to ndarray of float64
+    arrays : mapping of str to ndarray of float64, in the shapes of the plan
         Parameters.
     inputs : ndarray of float64, shape (n, k)
         Inputs (no unit).

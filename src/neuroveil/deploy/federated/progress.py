@@ -60,7 +60,7 @@ class RunState:
 
     Parameters
     ----------
-    arrays : dict of str to ndarray of float64
+    arrays : dict of str to ndarray of float64, in the shapes of the plan
         The common model.
     attempts : int
         Exchanges that were begun.
@@ -99,7 +99,7 @@ def to_bytes(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
 
     Parameters
     ----------
-    arrays : dict of str to ndarray of float64
+    arrays : dict of str to ndarray of float64, in the shapes of the plan
         Parameters.
     metadata : mapping of str to str
         Goes along.
@@ -126,7 +126,7 @@ def from_bytes(content: bytes, plan: FederationPlan) -> Arrays:
 
     Returns
     -------
-    dict of str to ndarray of float64
+    dict of str to ndarray of float64, in the shapes of the plan
         Checked parameters.
 
     Raises

@@ -40,7 +40,7 @@ class Update:
         Its name.
     n_patients : int
         What it counts for.
-    arrays : dict of str to ndarray of float64
+    arrays : dict of str to ndarray of float64, in the shapes of the plan
         Its model.
     """
 
@@ -381,7 +381,7 @@ def to_record(arrays: Arrays) -> ArrayRecord:
 
     Parameters
     ----------
-    arrays : dict of str to ndarray of float64
+    arrays : dict of str to ndarray of float64, in the shapes of the plan
         Parameters.
 
     Returns
