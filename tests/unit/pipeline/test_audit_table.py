@@ -20,13 +20,19 @@ from neuroveil.ledger import Ledger
 from neuroveil.pipeline.audit_inputs import load_frame, read_feature_table
 from neuroveil.pipeline.audit_table import TableAuditInputs, audit_table, planned
 from neuroveil.pipeline.release_folder import write_release
-from neuroveil.privacy import ProtectSettings, charge_request, private_statistics_scaling
+from neuroveil.privacy import (
+    ProtectSettings,
+    charge_request,
+    private_statistics_scaling,
+    scale_rows,
+)
 from neuroveil.privacy.central.dp_scaling import ScalingBudget
 from neuroveil.privacy.mechanisms.contract import CodebookOptions
 from neuroveil.privacy.releasing import release_any
 from neuroveil.privacy.settings import Projection
 from neuroveil.reference import default_reference
 from neuroveil.types.catalogue import columns_for
+from neuroveil.types.recording import FloatArray
 from neuroveil.types.table import FeatureTable
 
 COLUMNS = columns_for(("Fp1", "Cz", "O2"), ("variance", "alpha_power", "zero_crossing_rate"))
@@ -41,6 +47,15 @@ def made_up(n_patients: int = 6, seed: int = 4) -> FeatureTable:
         patients=tuple(f"secret-{i}" for i in range(n_patients)), columns=COLUMNS, values=values,
         n_windows=np.full(n_patients, 30), seconds=np.full(n_patients, 31.0),
     )  # fmt: skip
+
+
+def of_scaled(rows: FloatArray) -> FeatureTable:
+    """A table whose rows are these after scaling by the public constants."""
+    scaling = default_reference("harmonised").scaling_for(COLUMNS)
+    values = scaling.centre + scaling.spread * rows
+    log10 = [column.scale == "log10" for column in COLUMNS]
+    values[:, log10] = 10 ** values[:, log10]
+    return replace(made_up(len(rows)), values=values)
 
 
 def write_table(table: FeatureTable, file: Path) -> Path:
@@ -157,8 +172,13 @@ def test_an_interrupted_audit_goes_on(make: Callable[..., Made], tmp_path: Path)
 def test_order_that_was_kept_scores_the_released_rows(
     make: Callable[..., Made], tmp_path: Path
 ) -> None:
-    """At epsilon = 500 a released row is as good as the row itself, so the order is found."""
-    release, table = make(ProtectSettings("gaussian", 500.0, 1e-5, 2.0))
+    """At epsilon = 500 a released row is as good as the row itself, so the order is found.
+
+    Rows along different axes are 19 standard deviations of the noise apart: two of them are
+    taken for each other with a chance of 1e-20.
+    """
+    far_apart = of_scaled(np.eye(6, len(COLUMNS)) * 5.0)
+    release, table = make(ProtectSettings("gaussian", 500.0, 1e-5, 2.0), far_apart)
     frame = load_frame(release, table)
     target = frame.targets[0]
     assert frame.released is not None
@@ -225,11 +245,12 @@ class TestTables:
 
     @pytest.mark.parametrize("name", ["gaussian", "laplace", "projected gaussian"])
     def test_of_another_session(self, make: Callable[..., Made], tmp_path: Path, name: str) -> None:
-        """Other values of the same people, under little noise."""
+        """The opposite values of the same people, under little noise. Missed with 1e-20."""
+        scaling = default_reference("harmonised").scaling_for(COLUMNS)
         release, table = make(replace(SETTINGS[name], epsilon=200.0))
         assert load_frame(release, table).n_patients == 6
-        quiet = replace(made_up(), values=1 / made_up().values)
-        other = write_table(quiet, tmp_path / "other.parquet")
+        opposite = of_scaled(-scale_rows(made_up(), scaling))
+        other = write_table(opposite, tmp_path / "other.parquet")
         with pytest.raises(RecordingError, match="farther from it than its noise reaches"):
             load_frame(release, other)
 
