@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from contextlib import suppress
 
 from neuroveil.deploy.server.audit_log import utc_now
 
@@ -36,5 +37,5 @@ def log(event: str, **facts: object) -> None:
     if unknown:
         raise KeyError(f"no field of the log: {sorted(unknown)}")
     line = json.dumps({"time": utc_now(), "event": event, **facts}, ensure_ascii=True)
-    with _LOCK:
+    with _LOCK, suppress(OSError):  # a log on a full disk must not hurt a request
         print(line, file=sys.stderr, flush=True)
