@@ -38,8 +38,14 @@ def require_flower() -> None:
     ------
     FederationError
         If it is missing or another release: what keeps strangers out on both sides stands
-        inside Flower's processes, and another release may have other doors.
+        inside Flower's processes, and another release may have other doors. On Windows, too,
+        where groups of processes cannot be ended together.
     """
+    if os.name != "posix":
+        raise FederationError(
+            "the machine", "Linux or macOS", "another system",
+            "Run coordinator and nodes on one of them; `federate simulate` works everywhere.",
+        )  # fmt: skip
     try:
         found = importlib.metadata.version("flwr")
     except importlib.metadata.PackageNotFoundError:

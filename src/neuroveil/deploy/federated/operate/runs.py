@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from neuroveil.deploy.federated.operate.bundle import PLAN_KEY, app_bundle
 from neuroveil.deploy.federated.operate.control import RunState, operator
 from neuroveil.deploy.federated.operate.coordinator import CoordinatorFolder
+from neuroveil.deploy.federated.operate.files import exchange
 from neuroveil.deploy.federated.operate.run_folder import (
+    FAILURE_FILE,
     Progress,
     read_progress,
     run_folder,
@@ -19,6 +22,8 @@ from neuroveil.deploy.federated.operate.run_folder import (
 )
 from neuroveil.deploy.federated.plan import PLAN_FILE, FederationPlan, read_plan, write_plan
 from neuroveil.errors import FederationError
+
+RUN_FILE = "run.json"
 
 _PAUSE = 1.0
 _LARGEST_ABSENCE = 120.0
@@ -78,8 +83,8 @@ def train(folder: Path, plan: FederationPlan, report: Report) -> Training:
     if done.finished:
         return Training(target, done.rounds, 0, 0, 0)
     for resumed in range(_RESTARTS + 1):
-        generation = place.generation()
-        state = _follow(place, plan, _start(place, plan, target), (target, generation), report)
+        run = _started(place, plan, target)
+        state = _follow(place, plan, run, (target, report))
         progress = read_progress(target)
         if progress.finished:
             return Training(
@@ -87,7 +92,7 @@ def train(folder: Path, plan: FederationPlan, report: Report) -> Training:
             )
         if progress.failure is not None:
             raise _failed(progress.failure)
-        if state.outcome == "stopped" and place.generation() == generation:
+        if state.outcome == "stopped" and place.generation() == run.generation:
             raise FederationError(
                 "training", "a run to its end", "one that was stopped",
                 "Run the command again: it goes on after the last round.",
@@ -111,30 +116,57 @@ def _prepared(place: CoordinatorFolder, plan: FederationPlan) -> Path:
     return target
 
 
-def _start(place: CoordinatorFolder, plan: FederationPlan, target: Path) -> int:
-    with operator(place.root) as calls:
+@dataclass(frozen=True)
+class _Run:
+    """A run, and the start of the coordinator that it belongs to."""
+
+    run_id: int
+    generation: str
+
+
+def _started(place: CoordinatorFolder, plan: FederationPlan, target: Path) -> _Run:
+    """Find the run of this plan that is under way, or start one; never two at once."""
+    import fcntl
+
+    with (target / "run.lock").open("a") as lock, operator(place.root) as calls:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run = _under_way(place, target)
+        if run is not None and calls.run(run.run_id).status != "finished":
+            return run
+        (target / FAILURE_FILE).unlink(missing_ok=True)
         write_nodes(target, {each.node_id: each.name for each in calls.nodes()})
-        return calls.start(app_bundle(), {PLAN_KEY: plan.digest})
+        generation = place.generation()
+        run = _Run(calls.start(app_bundle(), {PLAN_KEY: plan.digest}), generation)
+        exchange(target / RUN_FILE, json.dumps(asdict(run)))
+        return run
+
+
+def _under_way(place: CoordinatorFolder, target: Path) -> _Run | None:
+    """Read which run was started last; none if the coordinator was started anew since."""
+    try:
+        run = _Run(**json.loads((target / RUN_FILE).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return run if run.generation == place.generation() else None
 
 
 def _follow(
-    place: CoordinatorFolder, plan: FederationPlan, run_id: int, since: tuple[Path, str],
-    report: Report,
-) -> RunState:  # fmt: skip
+    place: CoordinatorFolder, plan: FederationPlan, run: _Run, where: tuple[Path, Report]
+) -> RunState:
     """Wait for the end of a run; one that a coordinator has forgotten to end is ended."""
-    target, generation = since
-    missed = time.monotonic()
+    target, report = where
+    last_heard = time.monotonic()
     while True:
         _tell(read_progress(target), plan, report)
         try:
             with operator(place.root) as calls:
-                state = calls.run(run_id)
-                if state.status != "finished" and place.generation() != generation:
-                    calls.stop(run_id)  # its app ended with the coordinator that started it
-                    state = calls.run(run_id)
-            missed = time.monotonic()
+                state = calls.run(run.run_id)
+                if state.status != "finished" and place.generation() != run.generation:
+                    calls.stop(run.run_id)  # its app ended with the coordinator that started it
+                    state = calls.run(run.run_id)
+            last_heard = time.monotonic()
         except FederationError:
-            if time.monotonic() - missed > _LARGEST_ABSENCE:
+            if time.monotonic() - last_heard > _LARGEST_ABSENCE:
                 raise
         else:
             if state.status == "finished":

@@ -17,7 +17,7 @@ from pathlib import Path
 from neuroveil.errors import FederationError
 
 _GRACE_SECONDS, _GROUP_SECONDS = 10.0, 2.0
-_LONG_RUN_SECONDS = 60.0
+_LOOK_SECONDS, _LONG_RUN_SECONDS = 0.1, 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 Say = Callable[[str], None]
@@ -100,8 +100,11 @@ def _run_once(service: Service, stop: threading.Event, each_second: Callable[[],
     finally:
         os.close(number)
     try:
-        while process.poll() is None and not stop.wait(1.0):
-            each_second()
+        due = time.monotonic()
+        while process.poll() is None and not stop.wait(_LOOK_SECONDS):
+            if time.monotonic() >= due:
+                due = time.monotonic() + 1.0
+                each_second()
     finally:
         end_group(process)
 
