@@ -79,5 +79,14 @@ def test_the_figures_of_a_million_are_those_that_were_measured(page, project_roo
     reached, planned = f"{found['reached_recall']:.2%}", f"{found['planned_recall']:.2%}"
     assert f"{reached[:-1]} % were found where {planned[:-1]} % was planned" in words
     assert f"both lists took {found['encode_both']['processor']:.0f} seconds" in words
+    pairs = measured["figures"]["all_pairs"]
+    ours, matrices, rows = (
+        f"{pairs[name]['processor']:.1f}"
+        for name in ("compare", "compare_by_matrices", "compare_row_by_row")
+    )
+    assert (
+        f"compared in {ours} (a product of matrices took {matrices}, and one row at a time" in words
+    )
+    assert f"a time {rows})" in words
     assert found["find"]["wall"] < 1800
     assert found["peak_gib"] < 8
