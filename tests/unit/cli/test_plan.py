@@ -131,6 +131,11 @@ def test_an_assumed_spectrum_covers_every_column(answer) -> None:
         ["--patients", "20", "--features", "beauty"],
         ["--patients", "20", "--columns", "9", "--effect-size", "-1"],
         ["--patients", "20", "--columns", "9", "--target", "2"],
+        ["--patients", "20", "--columns", "9", "--epsilon", "-1"],
+        ["--patients", "20", "--columns", "9", "--epsilon", "1", "--epsilon", "nan"],
+        ["--patients", "20", "--columns", "9", "--delta", "nan"],
+        ["--patients", "20", "--columns", "9", "--clip-norm", "-1"],
+        ["--patients", "20", "--columns", "9", "--clip-norm", "0"],
         ["nowhere.toml"],
     ],
 )

@@ -96,6 +96,20 @@ def _study(study: Path | None, options: dict[str, Any]) -> Study | None:
 
 
 def _question(settings: Study | None, options: dict[str, Any]) -> tuple[PlanQuestion, str]:
+    from neuroveil.errors import ChainError, StudyError, StudyMistake
+
+    try:
+        return _asked(settings, options)
+    except ChainError as error:
+        if options.get(error.where.removeprefix("privacy.")) in (None, ()):
+            raise
+        # A number on the command line that cannot be is a mistake, and nothing was refused.
+        raise StudyError([
+            StudyMistake(error.where, error.expected, error.found, error.remedy)
+        ]) from error  # fmt: skip
+
+
+def _asked(settings: Study | None, options: dict[str, Any]) -> tuple[PlanQuestion, str]:
     from neuroveil.pipeline.planning import study_question
 
     if settings is None:
