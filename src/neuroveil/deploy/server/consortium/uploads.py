@@ -82,6 +82,7 @@ class Uploads:
             If it is not the time for it, another content was accepted already, or the
             hospital's settings are not the study's.
         """
+        party.require("hospital")
         kind, size, content = self._read(document)
         mac = self._vault.content_mac(content)
         with self._database.writing() as connection:
