@@ -16,7 +16,6 @@ and meet in at least one of T tables with probability 1 - (1 - p)^T.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -35,7 +34,7 @@ from neuroveil.linkage.dice import (
     joined,
     require_comparable,
 )
-from neuroveil.linkage.private_files import no_room
+from neuroveil.linkage.finished_tables import FinishedTables
 
 MOST_TABLES = 1000
 """More of them take longer than comparing all pairs does, for any list this is meant for."""
@@ -64,6 +63,8 @@ class BlockingPlan:
         Dice similarity at which the wanted recall is reached, and below which pairs are dropped.
     recall : float
         Probability with which a pair of that similarity is found, by the formula.
+    work : float
+        Processor time that it should take, in microseconds of a common processor.
     """
 
     length: int
@@ -71,6 +72,7 @@ class BlockingPlan:
     n_tables: int
     lowest: float
     recall: float
+    work: float = 0.0
 
     def places(self, table: int) -> NDArray[np.intp]:
         """Draw the places of one table, always the same ones.
@@ -158,7 +160,7 @@ def plan_blocking(
             + _COST_OF_A_PAIR * len(left) * len(right) * agree_by_chance**n_places
         )
         plans.append((work, n_places, n_tables))
-    _, n_places, n_tables = min(plans)
+    work, n_places, n_tables = min(plans)
     if n_tables > MOST_TABLES:
         raise LinkageError(
             "blocking", f"at most {MOST_TABLES} tables for this recall", "more",
@@ -166,7 +168,7 @@ def plan_blocking(
             "hardening, or compare all pairs.",
         )  # fmt: skip
     reached = meeting_probability(length, distance, n_places, n_tables)
-    return BlockingPlan(length, n_places, n_tables, lowest, reached)
+    return BlockingPlan(length, n_places, n_tables, lowest, reached, work)
 
 
 def _tables_for(p: float, recall: float) -> int:
@@ -215,20 +217,16 @@ def blocked_pairs(
             "blocking plan", f"encodings of {plan.length} bits", f"{8 * left.shape[1]} bits",
             "Plan again for these lists.",
         )  # fmt: skip
-    if folder is not None:
-        _claim(folder, left, right, plan)
+    finished = FinishedTables(folder, asdict(plan), (left, right))
     columns = None
     found: list[ScoredPairs] = []
     for table in range(plan.n_tables):
-        file = None if folder is None else folder / f"table-{table:04d}.npz"
-        if file is not None and file.exists():
-            part = _read(file)
-        else:
+        part = finished.read(table)
+        if part is None:
             if columns is None:
                 columns = _by_place(left), _by_place(right)
             part = _one_table(left, right, columns, plan, plan.places(table))
-            if file is not None:
-                _write(file, part)
+            finished.keep(table, part)
         found = [_each_once(joined([*found, part]))]
         if progress is not None:
             progress(table + 1, plan.n_tables)
@@ -295,38 +293,3 @@ def _each_once(pairs: ScoredPairs) -> ScoredPairs:
     is_new = np.ones(len(pairs), dtype=np.bool_)
     is_new[1:] = (np.diff(pairs.left) != 0) | (np.diff(pairs.right) != 0)
     return pairs.take(is_new)
-
-
-def _claim(folder: Path, left: BitArray, right: BitArray, plan: BlockingPlan) -> None:
-    """Bind a folder to these lists and this plan."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    digest = hashlib.sha256(json.dumps(asdict(plan)).encode())
-    for bits in (left, right):
-        digest.update(f"{bits.shape}".encode())
-        digest.update(np.ascontiguousarray(bits).data)
-    file, text = folder / "run.json", json.dumps({"inputs": digest.hexdigest()})
-    if not file.exists():
-        unfinished = file.with_suffix(".unfinished")
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(file)
-    elif file.read_text(encoding="utf-8") != text:
-        raise LinkageError(
-            "folder of the matching", "a new folder, or one of these very lists",
-            "tables of other lists or another plan", "Name another folder, or remove this one.",
-        )  # fmt: skip
-
-
-def _write(file: Path, pairs: ScoredPairs) -> None:
-    unfinished = file.with_suffix(".unfinished")
-    try:
-        with unfinished.open("wb") as stream:
-            np.savez(stream, left=pairs.left, right=pairs.right, scores=pairs.scores)
-        unfinished.replace(file)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise no_room("finished table of the matching", error) from None
-
-
-def _read(file: Path) -> ScoredPairs:
-    with np.load(file, allow_pickle=False) as saved:
-        return ScoredPairs(saved["left"], saved["right"], saved["scores"])

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroveil.linkage.blocking import blocked_pairs, plan_blocking
 from neuroveil.linkage.bloom import BitArray
 from neuroveil.linkage.dice import NO_PAIRS, Rows, ScoredPairs, joined
 from neuroveil.linkage.encoded_list import EncodedList, require_alike
+from neuroveil.linkage.long_lists import pairs_of_long_lists
 from neuroveil.linkage.matching import REASONS, match_lists
 from neuroveil.linkage.people import People, find_duplicates, join_people
 from neuroveil.linkage.schema import LinkageSchema
 
 ALL_PAIRS_UP_TO = 400_000_000
-"""Pairs of two lists that are all compared; longer lists are blocked."""
+"""Pairs of two lists that are compared in one go; of longer lists, part by part."""
 
 Place = tuple[int, int]
 """Numbers of two lists, from 0; the same twice for pairs inside one list."""
@@ -115,9 +115,9 @@ def match_all(
     schema : LinkageSchema
         What all of them were made with; its thresholds decide.
     progress : callable, optional
-        Called with (done, of how many, what): tables of long lists, and pairs of lists.
+        Called with (done, of how many, what): parts of long lists, and pairs of lists.
     folder : Path, optional
-        Where finished tables of long lists are kept, so that an interrupted run goes on where
+        Where finished parts of long lists are kept, so that an interrupted run goes on where
         it stopped. It holds row numbers and similarities.
 
     Returns
@@ -142,8 +142,8 @@ def match_all(
             found.review[number, number], found.reasons[number, number] = NO_PAIRS, []
             n_exact += len(twice)
     for done, place in enumerate(places, 1):
-        blocked = _Blocking(schema.matching.review_from, place, progress, folder)
-        pairs, review, reasons, exact = _pair(lists, place, schema, blocked)
+        long_lists = _LongLists(schema.matching.review_from, place, progress, folder)
+        pairs, review, reasons, exact = _pair(lists, place, schema, long_lists)
         found.matches[place], found.review[place], found.reasons[place] = pairs, review, reasons
         n_exact += exact
         if progress is not None:
@@ -207,8 +207,8 @@ def places_of(n_lists: int) -> list[Place]:
 
 
 @dataclass(frozen=True)
-class _Blocking:
-    """How candidates of two lists are found where there are too many pairs to compare."""
+class _LongLists:
+    """How candidates of two lists are found where there are very many pairs."""
 
     lowest: float
     place: Place
@@ -223,18 +223,18 @@ class _Blocking:
 
         def tell(done: int, total: int) -> None:
             if self.progress is not None:
-                self.progress(done, total, f"tables of lists {one} and {other}")
+                self.progress(done, total, f"parts of lists {one} and {other}")
 
-        return blocked_pairs(left, right, plan_blocking(left, right, self.lowest), folder, tell)
+        return pairs_of_long_lists(left, right, self.lowest, folder, tell)
 
 
 def _pair(
-    lists: Sequence[EncodedList], place: Place, schema: LinkageSchema, blocking: _Blocking
+    lists: Sequence[EncodedList], place: Place, schema: LinkageSchema, long_lists: _LongLists
 ) -> tuple[ScoredPairs, ScoredPairs, list[str], int]:
     left, right = lists[place[0]], lists[place[1]]
     rules = schema.matching
     if place[0] == place[1]:
-        candidates = blocking.candidates(left.bits, left.bits)
+        candidates = long_lists.candidates(left.bits, left.bits)
         found = find_duplicates(rules, left.bits, left.global_ids, candidates)
         exact = sum(_same_number(left, found.same))
         reasons = [
@@ -244,7 +244,7 @@ def _pair(
         return found.same, found.review, reasons, exact
     rows = _rows_once(left), _rows_once(right)
     one, other = (each.take(kept) for each, kept in zip((left, right), rows, strict=True))
-    candidates = blocking.candidates(one.bits, other.bits)
+    candidates = long_lists.candidates(one.bits, other.bits)
     matching = match_lists(one.site_list(), other.site_list(), rules, candidates)
     names: list[str] = [REASONS[int(each)] for each in matching.review_reasons]
     matches, review = (

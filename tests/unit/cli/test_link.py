@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from neuroveil.cli.app import cli
 from neuroveil.errors import LinkageError, StudyError
 from neuroveil.keys import sealing
-from neuroveil.linkage import blocking, linked
+from neuroveil.linkage import linked, long_lists
 from neuroveil.linkage.bloom import encode_records
 from neuroveil.linkage.hardening import harden
 from neuroveil.linkage.key_service import LinkageKey, LocalKeyService
@@ -192,24 +192,24 @@ def test_a_list_that_was_encoded_again_is_not_resolved_with_old_rows(trial):
 
 
 def test_an_interrupted_matching_of_long_lists_goes_on(trial, monkeypatch):
-    """With a bound of no pair at all these lists are long, too."""
+    """With a bound of no pair at all these lists are long, too; six parts of ten rows."""
     whole = done("match", "left", "right", "--out", "whole")
     monkeypatch.setattr(linked, "ALL_PAIRS_UP_TO", 0)
-    seen = []
+    monkeypatch.setattr(long_lists, "PAIRS_A_STRIPE", 600)
+    compared, seen = long_lists.pairs_from, []
 
     def stop_at_the_second(*arguments):
         seen.append(arguments)
         if len(seen) == 2:
             raise KeyboardInterrupt
-        return one_table(*arguments)
+        return compared(*arguments)
 
-    one_table = blocking._one_table
-    monkeypatch.setattr(blocking, "_one_table", stop_at_the_second)
+    monkeypatch.setattr(long_lists, "pairs_from", stop_at_the_second)
     assert link("match", "left", "right").exit_code != 0
     tables = sorted(each.name for each in Path("linked/unfinished/lists-1-2").glob("table-*"))
     assert tables == ["table-0000.npz"]
     assert not Path("linked/matches.csv").exists()
-    monkeypatch.setattr(blocking, "_one_table", one_table)
+    monkeypatch.setattr(long_lists, "pairs_from", compared)
     done("encode", "left.csv", "--out", "again")
     assert "tables of other lists" in str(refusal("match", "again", "right", "--out", "linked"))
     assert done("match", "left", "right") == {**whole, "out": "linked"}
@@ -226,6 +226,8 @@ def test_long_lists_are_searched_for_duplicates_by_blocking_too(trial, monkeypat
     done("encode", "left.csv", "--allow", "missing-numbers", "--out", "twice")
     whole = done("match", "twice", "--out", "whole")
     monkeypatch.setattr(linked, "ALL_PAIRS_UP_TO", 0)
+    monkeypatch.setattr(long_lists, "_COST_OF_A_BIT", 1.0)
+    monkeypatch.setattr(long_lists, "_in_stripes", None)  # so that it must be by blocking
     assert done("match", "twice", "--out", "blocked") == {**whole, "out": "blocked"}
     assert whole["matches"] == 1
 
