@@ -1,5 +1,6 @@
 """A matching is read back whole, about the very lists that were matched, or not at all."""
 
+import contextlib
 import resource
 import stat
 from collections.abc import Iterator
@@ -157,25 +158,30 @@ def test_a_table_without_its_heading_is_no_empty_table(tmp_path):
         read_table(tmp_path / "none.csv", ("left",), "truth")
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def small_disk() -> Iterator[None]:
-    """The system's own limit on the size of files stands for the disk."""
+    """The system's own limit on the size of files stands for the disk.
+
+    It holds for the whole process, pytest's own log included, so it ends before the test does.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_leaves_no_half_file_behind(tmp_path, small_disk):
+def test_a_full_disk_leaves_no_half_file_behind(tmp_path):
     file = tmp_path / "encoded.parquet"
-    with pytest.raises(MachineError, match="room for it"):
-        write_private(file, bytes(100_000), "encoded patient list")
     kind = SecretFile("key", "a key", "neuroveil", "take it", "aes-256-gcm")
-    with pytest.raises(StudyError, match="File too large"):
-        kind.write_new(file, bytes(100_000))
     bits = np.random.default_rng(1).integers(0, 256, (3000, 32), dtype=np.uint8)
     plan = BlockingPlan(256, 8, 1, 0.3, 0.9)
-    with pytest.raises(MachineError, match="finished table"):
+    with small_disk(), pytest.raises(MachineError, match="room for it"):
+        write_private(file, bytes(100_000), "encoded patient list")
+    with small_disk(), pytest.raises(StudyError, match="File too large"):
+        kind.write_new(file, bytes(100_000))
+    with small_disk(), pytest.raises(MachineError, match="finished table"):
         blocked_pairs(bits, bits, plan, tmp_path / "tables")
     left = [each.name for each in tmp_path.rglob("*") if each.is_file()]
     assert left == ["run.json"]
