@@ -45,7 +45,17 @@ def proposal_for(
     -------
     dict
         Public.
+
+    Raises
+    ------
+    StudyError
+        If the study scales with its own cohort, or clips in L1: a trusted server does neither.
     """
+    if study.reference.scaling != "public_reference" or study.privacy.norm != "l2":
+        raise StudyError([StudyMistake(
+            "study file", "scaling = 'public_reference' and norm = 'l2'", "something else",
+            "A trusted server scales with public constants and clips in L2.",
+        )])  # fmt: skip
     reference = named_reference(study)
     return {
         "title": title, "hospitals": list(hospitals), "policy": policy,

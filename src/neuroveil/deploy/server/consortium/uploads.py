@@ -28,6 +28,7 @@ from neuroveil.deploy.server.database import Database
 from neuroveil.deploy.server.people import Party
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.server.settings import ServerSettings
+from neuroveil.deploy.server.store import Store
 from neuroveil.deploy.server.tables import CHUNK, UPLOAD
 from neuroveil.keys import SiteKey
 from neuroveil.types.certificate import digest
@@ -58,6 +59,7 @@ class Uploads:
     ) -> None:
         self._settings, self._database = settings, database
         self._vault, self._key = vault, key
+        self._store = Store(settings.root, settings.limits.free_mib << 20)
 
     def begin(self, party: Party, study: str, document: Any) -> dict[str, Any]:
         """Begin to send, or say how far it is: asking twice changes nothing.
@@ -96,6 +98,7 @@ class Uploads:
                 raise wrong_state(f"a study that is {_STEP[kind]}", row.state)
             _require_terms(document.get("terms"), proposal_of(row).terms)
             if known is None or (known.content_mac, known.size) != (mac, size):
+                self._store.require_room(size)
                 _forget(connection, party, study, kind)
                 connection.execute(UPLOAD.insert().values(
                     study=study, hospital=party.key_id, kind=kind, state=RECEIVING,

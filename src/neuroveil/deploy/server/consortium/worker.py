@@ -27,7 +27,6 @@ from neuroveil.errors import ChainError, MachineError, NeuroveilError
 from neuroveil.keys import SiteKey
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.claim import claimed, uninterrupted
-from neuroveil.pipeline.release import require_data
 from neuroveil.pipeline.release_folder import check_writing, write_release
 from neuroveil.privacy import ProtectSettings, check_any, rehearse, release_any
 from neuroveil.privacy.verify import verify
@@ -149,7 +148,6 @@ class Worker:
                 "cohort", f"the {n_patients} people of the closed rosters, {smallest} at least",
                 f"{table.n_patients}", "Nothing was spent. Tell the coordinator.",
             )  # fmt: skip
-        require_data(table)
         check_any(table, proposal.scaling, settings)
         return _Prepared(proposal, settings, request, table)
 
