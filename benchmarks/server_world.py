@@ -30,7 +30,7 @@ from neuroveil.keys import SiteKey, create_key, sign
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.release_folder import write_release
 from neuroveil.privacy import ProtectSettings, charge_request, protect
-from neuroveil.privacy.settings import columns_digest
+from neuroveil.privacy.settings import Postprocessing, columns_digest
 from neuroveil.reference import default_reference
 from neuroveil.types.catalogue import FEATURE_NAMES, STANDARD_CHANNELS, Column, columns_for
 from neuroveil.types.certificate import canonical_json, certificate_from_json, digest
@@ -52,7 +52,10 @@ class Size:
 
 def make_release(folder: Path, size: Size) -> Path:
     """Protect made-up patients; nobody has signed the release yet."""
-    settings = ProtectSettings("gaussian", 1.0, min(1e-5, 0.1 / size.n_patients**2), 2.0)
+    delta = min(1e-5, 0.1 / size.n_patients**2)
+    settings = ProtectSettings(
+        "gaussian", 1.0, delta, 2.0, postprocessing=Postprocessing("none", inverse_scaling=False)
+    )
     shape = (size.n_patients, len(size.columns))
     table = FeatureTable(
         patients=tuple(map(str, range(size.n_patients))), columns=size.columns,
