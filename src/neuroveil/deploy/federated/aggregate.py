@@ -8,6 +8,7 @@ import numpy as np
 
 from neuroveil.deploy.federated.models import Arrays
 from neuroveil.deploy.federated.specs import TrainingSpec
+from neuroveil.types.recording import FloatArray
 
 
 def aggregate(updates: Sequence[tuple[int, Arrays]], spec: TrainingSpec) -> Arrays:
@@ -30,13 +31,19 @@ def aggregate(updates: Sequence[tuple[int, Arrays]], spec: TrainingSpec) -> Arra
     total = sum(n for n, _ in updates)
     common: Arrays = {}
     for name in updates[0][1]:
+        common[name] = _one(name, updates, spec, total)
+    return common
+
+
+def _one(
+    name: str, updates: Sequence[tuple[int, Arrays]], spec: TrainingSpec, total: int
+) -> FloatArray:
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused afterwards
         stacked = np.stack([arrays[name] for _, arrays in updates])
         if spec.aggregation == "median":
-            common[name] = np.median(stacked, axis=0)
-        elif spec.aggregation == "trimmed_mean":
+            return np.asarray(np.median(stacked, axis=0))
+        if spec.aggregation == "trimmed_mean":
             kept = np.sort(stacked, axis=0)[spec.trimmed : stacked.shape[0] - spec.trimmed]
-            common[name] = kept.mean(axis=0)
-        else:
-            shares = np.array([n / total for n, _ in updates])
-            common[name] = np.tensordot(shares, stacked, axes=1)
-    return common
+            return np.asarray(kept.mean(axis=0))
+        shares = np.array([n / total for n, _ in updates])
+        return np.asarray(np.tensordot(shares, stacked, axes=1))

@@ -18,7 +18,7 @@ from neuroveil.deploy.federated.models import Arrays, check_arrays, initial_arra
 from neuroveil.deploy.federated.plan import FederationPlan
 from neuroveil.errors import FederationError
 from neuroveil.pipeline.internal_files import write_atomically, write_json
-from neuroveil.types.certificate import digest
+from neuroveil.types.certificate import canonical_json, digest
 
 ROUNDS_FILE = "rounds.json"
 MODEL_FILE = "model.safetensors"
@@ -110,7 +110,9 @@ def to_bytes(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
         Content of a ``.safetensors`` file.
     """
     (numpy_format,) = require("safetensors.numpy")
-    content: bytes = numpy_format.save(dict(arrays), metadata=dict(metadata))
+    # One entry: the format writes several in an order that differs from run to run.
+    about = {"neuroveil": canonical_json(dict(metadata)).decode()}
+    content: bytes = numpy_format.save(dict(arrays), metadata=about)
     return content
 
 

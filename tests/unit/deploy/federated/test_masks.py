@@ -46,8 +46,10 @@ def test_masks_are_spread_over_the_whole_modulus(modulus: int) -> None:
     assert abs(mask.mean() / modulus - (modulus - 1) / modulus / 2) < 0.01
 
 
-@pytest.mark.parametrize(("seed", "modulus"), [(b"short", 1 << 32), (bytes(32), 1 << 33),
-                                               (bytes(32), 1000), (bytes(32), 1)])
+@pytest.mark.parametrize(
+    ("seed", "modulus"),
+    [(b"short", 1 << 32), (bytes(32), 1 << 33), (bytes(32), 1000), (bytes(32), 1)],
+)
 def test_weak_secrets_and_other_moduli_are_refused(seed: bytes, modulus: int) -> None:
     with pytest.raises(FederationError):
         expand_seed(seed, modulus, SHAPES)
