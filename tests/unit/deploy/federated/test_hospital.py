@@ -1,0 +1,197 @@
+"""A hospital's folder: answers that are counted, steps that are clipped, plans that are kept."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import stat
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neuroveil.deploy.federated.hospital import Part, open_hospital, write_hospital
+from neuroveil.deploy.federated.local import judge, noise_source, noisy_units, train_locally
+from neuroveil.deploy.federated.models import (
+    check_arrays,
+    flatten,
+    initial_arrays,
+    logits_of,
+    mean_gradient,
+    parameter_shapes,
+    patient_gradients,
+    unflatten,
+)
+from neuroveil.deploy.federated.noise import noise_terms
+from neuroveil.deploy.federated.plan import plan_from_json, write_plan
+from neuroveil.errors import FederationError
+from neuroveil.privacy.randomness import SimulationRandomness
+
+
+@pytest.fixture
+def hospital(make_plan, make_folders):
+    return open_hospital(make_folders(make_plan("dp_sgd"))[1]["h0"])
+
+
+class TestAnswers:
+    def test_each_is_given_once_and_in_order(self, hospital) -> None:
+        hospital.count_answer(1)
+        with pytest.raises(FederationError, match="given once"):
+            hospital.count_answer(1)
+        again = open_hospital(hospital.folder)  # as after a restart
+        with pytest.raises(FederationError, match="given once"):
+            again.count_answer(1)
+        again.count_answer(2)
+
+    def test_are_as_many_as_were_paid_for(self, hospital) -> None:
+        with pytest.raises(FederationError, match="budget"):
+            hospital.count_answer(hospital.plan.training.attempts + 1)
+
+    def test_a_lost_count_is_not_started_anew(self, hospital) -> None:
+        (hospital.folder / "answers.json").unlink()
+        with pytest.raises(FederationError, match="Restore"):
+            hospital.count_answer(1)
+
+
+class TestTheFolder:
+    def test_is_the_owners_alone(self, hospital) -> None:
+        assert stat.S_IMODE(hospital.folder.stat().st_mode) == 0o700
+        for file in hospital.folder.iterdir():
+            assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0, file.name
+
+    def test_keeps_to_the_plan_that_it_was_made_with(self, hospital, make_plan) -> None:
+        write_plan(make_plan("dp_sgd", rounds=9), hospital.folder)
+        with pytest.raises(FederationError, match="agreed"):
+            open_hospital(hospital.folder)
+
+    def test_is_made_once(self, hospital, make_parts) -> None:
+        part = {"train": make_parts(hospital.plan)["h0"]}
+        with pytest.raises(FederationError, match="in use"):
+            write_hospital(hospital.folder, hospital.plan, "h0", part, {})
+
+    @pytest.mark.parametrize(
+        "inputs", [np.zeros((4, 2)), np.full((4, 3), np.nan), np.zeros((99, 3))]
+    )
+    def test_takes_rows_that_fit_only(self, make_plan, tmp_path, inputs) -> None:
+        part = Part(inputs, np.zeros(inputs.shape[0], dtype=bool))
+        with pytest.raises(FederationError):
+            write_hospital(tmp_path / "new", make_plan(), "h0", {"train": part}, {})
+
+    def test_says_nothing_of_rows_in_errors(self, make_plan, tmp_path) -> None:
+        part = Part(np.full((4, 3), 123.456), np.zeros(3, dtype=bool))
+        with pytest.raises(FederationError) as refused:
+            write_hospital(tmp_path / "new", make_plan(), "h0", {"train": part}, {})
+        assert "123" not in str(refused.value)
+
+
+class TestSteps:
+    @pytest.mark.parametrize("kind", ["logistic", "mlp"])
+    def test_gradients_of_opacus_are_those_of_finite_differences(self, make_plan, kind) -> None:
+        plan = make_plan(kind=kind)
+        shapes, rng = parameter_shapes(plan), np.random.default_rng(3)
+        vector = rng.standard_normal(plan.n_parameters)
+        inputs, labels = rng.standard_normal((4, 3)), np.array([True, False, True, True])
+        found = patient_gradients(plan, unflatten(vector, shapes), inputs, labels)
+
+        def losses(at: np.ndarray) -> np.ndarray:
+            logits = logits_of(plan, unflatten(at, shapes), inputs)
+            return np.logaddexp(0, np.where(labels, -logits, logits))
+
+        for i in range(plan.n_parameters):
+            step = np.zeros(plan.n_parameters)
+            step[i] = 1e-6
+            slope = (losses(vector + step) - losses(vector - step)) / 2e-6
+            np.testing.assert_allclose(found[:, i], slope, atol=1e-6)
+        mean = mean_gradient(plan, unflatten(vector, shapes), inputs, labels)
+        np.testing.assert_allclose(found.mean(axis=0), mean, atol=1e-12)
+
+    def test_nobody_moves_a_sum_by_more_than_the_clipping_norm(self, make_plan) -> None:
+        """Same noise, one patient more: the difference is one clipped gradient on the grid."""
+        plan = make_plan("dp_sgd", gradient_norm=0.01)
+        noise, start = noise_terms(plan), initial_arrays(plan)
+        rng = np.random.default_rng(5)
+        rows = Part(rng.standard_normal((20, 3)) * 100, rng.random(20) < 0.5)
+        limit = math.ldexp(plan.privacy.gradient_norm, -noise.grid_log2)
+        sums = [
+            noisy_units(plan, start, Part(rows.inputs[:n], rows.labels[:n]), noise,
+                        SimulationRandomness(1))
+            for n in range(1, 21)
+        ]  # fmt: skip
+        for before, after in itertools.pairwise(sums):
+            change = [int(value) for value in after - before]
+            assert sum(value * value for value in change) <= limit**2
+            assert sum(value * value for value in change) >= (0.999 * limit) ** 2
+
+    def test_poisson_sampling_lets_each_take_part_on_their_own(
+        self, make_plan, make_folders
+    ) -> None:
+        plan = make_plan("dp_sgd", sampling_rate=0.5, local_steps=1, rounds=40)
+        h = open_hospital(make_folders(plan)[1]["h2"])
+        rows = h.part("train")
+        from neuroveil.deploy.federated.local import _sampled
+
+        sizes = [
+            _sampled(rows, 0.5, noise_source(h, attempt)).labels.size for attempt in range(1, 41)
+        ]
+        assert len(set(sizes)) > 3  # the size of a batch is random
+        assert 8 < np.mean(sizes) < 12  # seeded: 20 patients, each with one half
+
+    def test_local_models_stay_within_what_the_step_allows(self, hospital) -> None:
+        start = initial_arrays(hospital.plan)
+        updated = train_locally(hospital, start, 1)
+        assert set(updated) == set(start)
+        assert np.isfinite(flatten(updated, parameter_shapes(hospital.plan))).all()
+
+    def test_nobody_is_judged_where_nobody_judges(self, make_plan) -> None:
+        plan = make_plan()
+        nobody = Part(np.zeros((0, 3)), np.zeros(0, dtype=bool))
+        assert judge(plan, initial_arrays(plan), nobody).n == 0
+
+
+class TestPlans:
+    def test_come_back_from_json(self, make_plan) -> None:
+        plan = make_plan("distributed", kind="mlp", retries=2)
+        again = plan_from_json(json.loads(json.dumps(plan.to_json())))
+        assert again == plan
+        assert again.digest == plan.digest
+
+    @pytest.mark.parametrize("field", ["epsilon", "gradient_norm", "sampling_rate", "rounds"])
+    def test_differ_in_their_digest(self, make_plan, field) -> None:
+        value = {"sampling_rate": 0.5, "rounds": 7}.get(field, 3.0)
+        assert make_plan("dp_sgd", **{field: value}).digest != make_plan("dp_sgd").digest
+
+    def test_with_unknown_parts_are_refused(self, make_plan) -> None:
+        document = make_plan().to_json()
+        for wrong in (document | {"more": 1}, document | {"version": 2}, {}, None, []):
+            with pytest.raises(FederationError):
+                plan_from_json(wrong)
+
+    @pytest.mark.parametrize(("setting", "changed"), [
+        ("none", {"simulation": False, "seed": None}),
+        ("dp_sgd", {"simulation": False, "seed": 3}),
+        ("dp_sgd", {"stopping": "validation"}),
+        ("distributed", {"aggregation": "median"}),
+        ("distributed", {"max_dropouts": 3}),
+        ("none", {"minimum_hospitals": 6}),
+        ("none", {"rounds": 0}),
+        ("none", {"sizes": (3, 0, 3)}),
+    ])  # fmt: skip
+    def test_that_no_study_could_say_are_refused(self, make_plan, setting, changed) -> None:
+        with pytest.raises(FederationError):
+            make_plan(setting, **changed)
+
+    def test_check_arrays_never_broadcasts(self, make_plan) -> None:
+        plan = make_plan()
+        good = initial_arrays(plan)
+        assert check_arrays(plan, good, "model").keys() == good.keys()
+        for wrong in (np.zeros(3), np.zeros((3, 1)), np.zeros(()), np.zeros((1, 3, 1))):
+            with pytest.raises(FederationError):
+                check_arrays(plan, good | {"0.weight": wrong}, "model")
+
+    def test_public_start_of_a_perceptron_follows_from_the_plan(self, make_plan) -> None:
+        plan = make_plan(kind="mlp")
+        one, two = initial_arrays(plan), initial_arrays(replace(plan))
+        other = initial_arrays(make_plan(kind="mlp", rounds=5))
+        assert (one["0.weight"] == two["0.weight"]).all()
+        assert (one["0.weight"] != other["0.weight"]).any()
