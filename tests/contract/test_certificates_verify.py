@@ -86,6 +86,7 @@ def test_releases_hold(
     assert exit_code(certificate, tmp_path) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("projection", [None, Projection(1), Projection(5)])
 @pytest.mark.parametrize(("n", "epsilon"), [(1, 1.0), (40, 0.5), (40, 8.0)])
 def test_shuffled_releases_hold(

@@ -21,6 +21,7 @@ EXCUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_digests_made_to_fit(
     releases: Callable[..., Any], trial: Callable[..., Any], court: ModuleType
 ) -> None:

@@ -318,6 +318,7 @@ def in_the_frame_of(folder: Any, other: Any) -> None:
         folder.document["chain"][link] = own[link]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "sold_as"), [("gaussian", "laplace"), ("laplace", "gaussian")])
 def test_noise_of_one_kind_sold_as_the_other(
     releases: Callable[..., Any], arithmetic: ModuleType, faults: Callable[..., Any],

@@ -114,6 +114,7 @@ def test_projecting_before_clipping_is_predicted_to_help(model: PublicModel) -> 
     assert model.moments(1, C).correlation(noise) == pytest.approx(0.20, abs=0.01)
 
 
+@pytest.mark.slow
 def test_the_wrong_public_basis_costs(model: PublicModel, rows: FloatArray) -> None:
     """The spectrum in other directions: what was .59 at epsilon = 5 is nearly gone."""
     eigenvalues, basis = spectrum_basis(D, DECAY, SEED + 1)

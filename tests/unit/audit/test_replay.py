@@ -79,6 +79,7 @@ class TestPrivateScaling:
         assert "other rows" in result.sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "privunit", "paper_laplace"])
 def test_our_own_way_from_features_to_rows_moves_one_row_only(mechanism):
     result = audit_replay(pipeline(mechanism), 5, 1)

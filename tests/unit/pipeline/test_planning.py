@@ -99,6 +99,7 @@ def test_caveats_tell_whom_the_reference_does_not_stand_for(write) -> None:
     assert study_caveats(write("epsilon = 1.0", population='population = "adults"')) == ()
 
 
+@pytest.mark.slow
 def test_drawn_constants_are_paid_for_and_counted_against_attackers(write) -> None:
     """No word of constants that nothing pays for, and no bound that leaves them out."""
     study = write(

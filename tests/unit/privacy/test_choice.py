@@ -41,6 +41,7 @@ def test_no_other_number_of_components_is_predicted_to_leave_more(correlated) ->
     assert choice.correlation >= max(left(m) for m in range(1, 34)) - 0.005
 
 
+@pytest.mark.slow
 def test_more_epsilon_keeps_more_components_and_leaves_more(correlated) -> None:
     found = [choose_rows(replace(AUTO, epsilon=e), correlated, 17) for e in (0.5, 2.0, 8.0, 20.0)]
     kept = [choice.projection.components for choice in found if choice.projection is not None]
@@ -52,6 +53,7 @@ def test_more_epsilon_keeps_more_components_and_leaves_more(correlated) -> None:
     assert "too little to be of use" not in found[-1].sentence
 
 
+@pytest.mark.slow
 def test_the_size_of_the_cohort_counts_only_where_rows_are_shuffled(correlated) -> None:
     local = [choose_rows(AUTO, correlated, n) for n in (20, 2000)]
     assert local[0].correlation == pytest.approx(local[1].correlation, abs=0.002)
@@ -61,6 +63,7 @@ def test_the_size_of_the_cohort_counts_only_where_rows_are_shuffled(correlated) 
     assert (many.mechanism, many.delta) == ("privunit", 1e-5)
 
 
+@pytest.mark.slow
 def test_without_delta_there_is_no_gaussian(correlated, scaling) -> None:
     for constants in (correlated, scaling):
         choice = choose_rows(replace(AUTO, delta=0.0, epsilon=900.0), constants, 17)
@@ -102,6 +105,7 @@ def test_equal_public_numbers_give_equal_choices(correlated) -> None:
     assert first == again == other
 
 
+@pytest.mark.slow
 def test_a_spherical_population_has_no_use_for_a_basis(correlated) -> None:
     """All columns alike: a basis loses what it leaves out."""
     isotropic = replace(correlated, covariance=np.eye(33))

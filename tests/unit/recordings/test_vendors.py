@@ -257,6 +257,7 @@ def test_time_on_the_clock_is_the_machines(files, tmp_path, read_all, eeg, monke
         read_all(files.write_micromed(tmp_path, eeg))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of processor time")
 def test_processor_time_is_the_files(files, tmp_path, monkeypatch):
     """A reader that is kept busy hits its limit, whatever else the machine does."""

@@ -27,6 +27,7 @@ from neuroveil.reference.estimate import SHAMOS_FACTOR, centres, person_values, 
 Draw = Callable[..., tuple[ReferenceSamples, Any]]
 
 
+@pytest.mark.slow
 def test_many_people_give_the_truth_back(
     draw_people: Draw, description: ReferenceDescription
 ) -> None:
@@ -81,6 +82,7 @@ def test_persons_count_the_same_whatever_their_number_of_recordings(
     assert more.provenance.n_recordings == 14
 
 
+@pytest.mark.slow
 def test_order_of_recordings_does_not_matter(
     draw_people: Draw, description: ReferenceDescription
 ) -> None:

@@ -112,6 +112,7 @@ def test_identifiers_are_unique_and_links_lead_somewhere(page):
     assert set(references) <= set(names)
 
 
+@pytest.mark.slow
 def test_same_input_gives_the_same_bytes(certificate, columns, utility, extraction):
     first = internal_report(certificate, columns, utility, extraction)
     assert internal_report(certificate, columns, utility, extraction) == first

@@ -43,6 +43,7 @@ def test_default_cohort_is_what_was_promised(cohort: Any) -> None:
     assert any(len(each) == 2 for each in rates)
 
 
+@pytest.mark.slow
 def test_files_open_with_mne_as_they_are_described(cohort: Any) -> None:
     import mne
 

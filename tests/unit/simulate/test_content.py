@@ -24,6 +24,7 @@ def flat_rows(session: Any) -> list[int]:
     return [session.labels.index(label) for label in session.flat_channels]
 
 
+@pytest.mark.slow
 def test_alpha_peak_is_where_it_was_planted(cohort: Any) -> None:
     errors = []
     for session in cohort.truth.sessions:

@@ -60,6 +60,7 @@ def test_strong_noise_hides_everybody(
     assert result.figure("fnir_at_fpir_0.01").value > 0.95
 
 
+@pytest.mark.slow
 def test_more_noise_never_raises_the_risk(
     make_frame: MakeFrame, rows: FloatArray, effort: Effort
 ) -> None:

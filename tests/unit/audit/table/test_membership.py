@@ -48,6 +48,7 @@ def test_codewords_of_opposite_rows_reach_what_epsilon_allows(
     assert game.curve().area <= frame.targets[0].claim.largest_auc + 0.02  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "paper_laplace", "privunit", "moments"])
 def test_controls_are_chance_and_claims_hold(
     make_frame: MakeFrame, rows: FloatArray, effort: Effort, name: str
@@ -98,6 +99,7 @@ def test_a_shuffled_claim_is_about_rows_in_random_order(
     assert result.figure("auc").value < result.figure("auc_row_known").value
 
 
+@pytest.mark.slow
 def test_more_noise_never_raises_the_risk(
     make_frame: MakeFrame, rows: FloatArray, effort: Effort
 ) -> None:

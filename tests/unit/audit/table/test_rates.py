@@ -85,6 +85,7 @@ def test_the_smallest_rate_is_found_four_times_of_five() -> None:
     assert np.mean(lows > 0.5 + 0.05) == pytest.approx(0.8, abs=0.02)
 
 
+@pytest.mark.slow
 def test_intervals_count_the_other_patient_too() -> None:
     """Scores of pairs of 17 patients who differ: each stands in either place. 100 cohorts.
 

@@ -123,6 +123,7 @@ def test_no_amplification_needed_or_found() -> None:
     assert blanket_epsilon(1e-5, 3.0, 0.1, 1) == pytest.approx(3.0, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [17, 200, 2000])
 def test_epsilon_is_the_smallest_that_holds(n: int) -> None:
     epsilon = blanket_epsilon(1e-5, 2.5, 0.15, n)

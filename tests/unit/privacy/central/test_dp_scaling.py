@@ -48,6 +48,7 @@ def test_documented_errors_are_the_predicted_ones() -> None:
             assert float(error) == pytest.approx(found, abs=0.0051)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "n", "epsilon"), [(40, 2000, 1.0), (9, 500, 1.0), (40, 500, 0.5)])
 def test_errors_are_those_of_draws(scaling: Scaling, d: int, n: int, epsilon: float) -> None:
     """Fixed seeds; columns that the public constants fit, 40 draws of every constant."""

@@ -31,6 +31,7 @@ def test_many_patients_and_a_small_epsilon_make_it_moments() -> None:
     assert "each patient's own" in choice.sentence
 
 
+@pytest.mark.slow
 def test_few_patients_and_a_large_epsilon_make_it_the_rows_that_would_be_chosen() -> None:
     wishes = RowWishes("auto", 20.0, 1e-5, 2.0)
     choice = choose_central(wishes, scaling(with_covariance=True), 5)

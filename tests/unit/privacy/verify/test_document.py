@@ -149,6 +149,7 @@ extreme_numbers = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=5), json_values, max_size=4))
 def test_json_is_read_as_written(document: dict[str, Any]) -> None:
     assert load_json(json.dumps(document).encode(), "test") == document
@@ -174,6 +175,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_arbitrary_values_never_crash(
     data: Any, tmp_path_factory: Any, honest: dict[str, str]

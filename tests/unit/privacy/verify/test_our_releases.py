@@ -129,6 +129,7 @@ def test_estimated_release_holds(
     assert result.exit_code == 0, faults(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "laplace", "privunit"])
 def test_releases_under_composed_losses_hold(
     table: Any, scaling: Any, verified: Verifier, tmp_path: Path, name: str

@@ -141,6 +141,7 @@ def test_scope_is_one_that_there_is(workshop: Any, scope: Any) -> None:
 numbers = st.sampled_from([0, -1, 1e-300, 5e-324, 1e-12, 0.5, 1, 690, 1e6, 1e150, 1e308])
 
 
+@pytest.mark.slow
 @given(
     entries=st.lists(
         st.fixed_dictionaries(

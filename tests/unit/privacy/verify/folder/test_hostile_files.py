@@ -34,6 +34,7 @@ def folder(press: Any) -> Path:
     return made
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(data=st.data())
 def test_spoiled_bytes_end_in_a_verdict(
