@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from neuroveil.deploy.federated.flower import quiet_environment
 from neuroveil.errors import FederationError
 
 KNOWN_VERSION = "1.42."
@@ -21,12 +22,10 @@ EXECUTOR = "flower-superexec"
 """Flower's program that starts one process for each message."""
 
 _SILENT = {
-    "FLWR_TELEMETRY_ENABLED": "0",
-    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    **quiet_environment(),
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
     "FLWR_ENABLE_EVENT_LOG": "0",
     "FLWR_OIDC_ENABLED": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
 }
 _FORBIDDEN = ("FLWR_INTERNAL_", "FLWR_TRACING_", "FLWR_TELEMETRY_", "FLWR_RUNTIME_", "OTEL_")
 

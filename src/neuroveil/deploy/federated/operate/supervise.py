@@ -18,6 +18,7 @@ from neuroveil.errors import FederationError
 
 _GRACE_SECONDS, _GROUP_SECONDS = 10.0, 2.0
 _LOOK_SECONDS, _LONG_RUN_SECONDS = 0.1, 60.0
+_LARGEST_LOG = 20_000_000  # bytes; looked at when the service starts
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 Say = Callable[[str], None]
@@ -38,7 +39,7 @@ class Service:
     environment : mapping of str to str
         For the process and all below it.
     log : Path
-        Where its output goes, appended.
+        Where its output goes, appended; one that is very long is set aside at a start.
     """
 
     name: str
@@ -90,6 +91,8 @@ def supervise(
 
 
 def _run_once(service: Service, stop: threading.Event, each_second: Callable[[], None]) -> None:
+    if service.log.exists() and service.log.stat().st_size > _LARGEST_LOG:
+        service.log.replace(service.log.with_suffix(".log.1"))
     number = os.open(service.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         process = subprocess.Popen(

@@ -17,6 +17,8 @@ from neuroveil.deploy.federated.operate.decisions import (
 from neuroveil.deploy.federated.operate.guard import SiteGuard, guarded
 from neuroveil.errors import FederationError
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("flwr", reason="Flower is not installed (pip install neuroveil[federated])")
 
 NODE, RUN = 7, 41
