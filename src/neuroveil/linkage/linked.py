@@ -104,14 +104,15 @@ def match_all(
     schema: LinkageSchema,
     progress: Progress | None = None,
     folder: Path | None = None,
+    *,
+    within: bool = True,
 ) -> MatchedLists:
     """Match encoded lists, every one with every other.
 
     Parameters
     ----------
     lists : sequence of EncodedList
-        One a hospital; a single list is searched for people who stand there twice, with all
-        that is known. In several lists, rows of one GlobalID are put together first.
+        One a hospital. Each is searched for people who stand there twice, too.
     schema : LinkageSchema
         What all of them were made with; its thresholds decide.
     progress : callable, optional
@@ -119,6 +120,9 @@ def match_all(
     folder : Path, optional
         Where finished parts of long lists are kept, so that an interrupted run goes on where
         it stopped. It holds row numbers and similarities.
+    within : bool
+        Whether people who stand twice in one of several lists are looked for by likeness.
+        Without it, only rows of one GlobalID are put together there.
 
     Returns
     -------
@@ -135,16 +139,16 @@ def match_all(
     found = MatchedLists({}, {}, {}, 0)
     n_exact = 0
     places = places_of(len(lists))
-    for number, each in enumerate(lists if len(lists) > 1 else ()):
-        twice = find_duplicates(schema.matching, None, each.global_ids).same
-        if len(twice):
-            found.matches[number, number] = twice
-            found.review[number, number], found.reasons[number, number] = NO_PAIRS, []
-            n_exact += len(twice)
+    if len(lists) > 1:
+        places = [(number, number) for number in range(len(lists))] + places
     for done, place in enumerate(places, 1):
         long_lists = _LongLists(schema.matching.review_from, place, progress, folder)
-        pairs, review, reasons, exact = _pair(lists, place, schema, long_lists)
-        found.matches[place], found.review[place], found.reasons[place] = pairs, review, reasons
+        if len(lists) > 1 and place[0] == place[1] and not within:
+            pairs, review, reasons, exact = _of_one_number(lists[place[0]], schema)
+        else:
+            pairs, review, reasons, exact = _pair(lists, place, schema, long_lists)
+        if place[0] != place[1] or len(lists) == 1 or len(pairs) or len(review):
+            found.matches[place], found.review[place], found.reasons[place] = pairs, review, reasons
         n_exact += exact
         if progress is not None:
             progress(done, len(places), "pairs of lists")
@@ -226,6 +230,14 @@ class _LongLists:
                 self.progress(done, total, f"parts of lists {one} and {other}")
 
         return pairs_of_long_lists(left, right, self.lowest, folder, tell)
+
+
+def _of_one_number(
+    encoded: EncodedList, schema: LinkageSchema
+) -> tuple[ScoredPairs, ScoredPairs, list[str], int]:
+    """Rows of one list with the same GlobalID."""
+    same = find_duplicates(schema.matching, None, encoded.global_ids).same
+    return same, NO_PAIRS, [], len(same)
 
 
 def _pair(

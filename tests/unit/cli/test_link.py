@@ -150,6 +150,10 @@ def test_people_who_stand_twice_in_one_list_are_found(trial):
         "matches": 2, "exact": 1, "review": 0, "lists": None, "out": "m",
     }  # fmt: skip
     assert done("resolve", "m", "d")["people"] == 60
+    assert done("match", "d", "right", "--no-within", "--out", "both")["matches"] == 61
+    assert done("match", "d", "right", "--out", "within")["matches"] == 62
+    resolved = done("resolve", "within", "right", "d", "--out", "all.csv")
+    assert (resolved["people"], resolved["conflicts"]) == (60, 0)
 
 
 def test_what_cannot_be_matched_is_refused(trial):
@@ -193,7 +197,7 @@ def test_a_list_that_was_encoded_again_is_not_resolved_with_old_rows(trial):
 
 def test_an_interrupted_matching_of_long_lists_goes_on(trial, monkeypatch):
     """With a bound of no pair at all these lists are long, too; six parts of ten rows."""
-    whole = done("match", "left", "right", "--out", "whole")
+    whole = done("match", "left", "right", "--no-within", "--out", "whole")
     monkeypatch.setattr(linked, "ALL_PAIRS_UP_TO", 0)
     monkeypatch.setattr(long_lists, "PAIRS_A_STRIPE", 600)
     compared, seen = long_lists.pairs_from, []
@@ -205,14 +209,15 @@ def test_an_interrupted_matching_of_long_lists_goes_on(trial, monkeypatch):
         return compared(*arguments)
 
     monkeypatch.setattr(long_lists, "pairs_from", stop_at_the_second)
-    assert link("match", "left", "right").exit_code != 0
+    assert link("match", "left", "right", "--no-within").exit_code != 0
     tables = sorted(each.name for each in Path("linked/unfinished/lists-1-2").glob("table-*"))
     assert tables == ["table-0000.npz"]
     assert not Path("linked/matches.csv").exists()
     monkeypatch.setattr(long_lists, "pairs_from", compared)
     done("encode", "left.csv", "--out", "again")
-    assert "tables of other lists" in str(refusal("match", "again", "right", "--out", "linked"))
-    assert done("match", "left", "right") == {**whole, "out": "linked"}
+    again = ("match", "again", "right", "--no-within", "--out", "linked")
+    assert "tables of other lists" in str(refusal(*again))
+    assert done("match", "left", "right", "--no-within") == {**whole, "out": "linked"}
     assert sorted(each.name for each in Path("linked").iterdir()) == [
         "match.json", "matches.csv", "review.csv",
     ]  # fmt: skip

@@ -38,9 +38,9 @@ def encode(schema):
     return make
 
 
-def people_of(schema, *encoded):
+def people_of(schema, *encoded, within=True):
     lists = [each.encoded for each in encoded]
-    matched = match_all(lists, schema)
+    matched = match_all(lists, schema, within=within)
     resolved = resolve_people([each.n_records for each in lists], matched.matches, matched.review)
     numbers = {
         key: int(resolved.people.of_record[place][row])
@@ -101,3 +101,15 @@ def test_a_row_that_does_not_exist_is_refused():
     pairs = linked.ScoredPairs(np.array([5]), np.array([0]), np.ones(1))
     with pytest.raises(LinkageError, match="rows of list 1"):
         resolve_people([2, 2], {(0, 1): pairs}, {})
+
+
+def test_each_list_is_searched_for_people_who_stand_there_twice(schema, encode):
+    """Olav has no number the second time, and is in the other hospital besides."""
+    north = encode(*NORTH, ("N3", "", "Olav", "Dahl"), ("N4", "", "Ola", "Dahlen"))
+    _, _, person = people_of(schema, north, encode(*SOUTH), within=False)
+    assert person["N2"] == person["S1"] != person["N3"]
+    matched, resolved, person = people_of(schema, north, encode(*SOUTH))
+    assert person["N2"] == person["S1"] == person["N3"] != person["N4"]
+    assert resolved.people.n_conflicts == 0
+    assert set(matched.matches) == {(0, 0), (0, 1)}
+    assert matched.n_exact == 1

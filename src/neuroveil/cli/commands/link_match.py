@@ -27,11 +27,14 @@ _SCHEMA = click.option("--schema", type=FILE, default="linkage.toml", show_defau
 @click.argument("encoded", type=FILE, nargs=-1, required=True)
 @_SCHEMA
 @click.option("--out", type=FILE, default="linked", show_default=True, help="A new folder.")
+@click.option("--within/--no-within", default=True, show_default=True,
+              help="Look inside each list for people who stand there twice by likeness, and not "
+              "by their number alone.")  # fmt: skip
 @common_options
-def match(face: Face, encoded: tuple[Path, ...], schema: Path, out: Path) -> int:
+def match(face: Face, encoded: tuple[Path, ...], schema: Path, out: Path, within: bool) -> int:
     """Find pairs of the same person in the folders ENCODED, one a hospital.
 
-    With one folder, people are found who stand there twice. OUT gets matches.csv and review.csv:
+    People are also found who stand twice in one folder. OUT gets matches.csv and review.csv:
     pairs that a person should decide, by writing yes or no into its column 'same'. Go on with:
     neuroveil link resolve
 
@@ -56,7 +59,8 @@ def match(face: Face, encoded: tuple[Path, ...], schema: Path, out: Path) -> int
     new_folder(out)
     new_folder(out / _UNFINISHED)
     with face.progress() as progress:
-        matched = match_all(list(lists.values()), rules, progress, out / _UNFINISHED)
+        parts = out / _UNFINISHED
+        matched = match_all(list(lists.values()), rules, progress, parts, within=within)
     write_matched(out, matched, lists)
     shutil.rmtree(out / _UNFINISHED, ignore_errors=True)
     counts = matched.counts()
