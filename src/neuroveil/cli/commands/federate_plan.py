@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neuroveil.cli.arguments import workers_option
 from neuroveil.cli.face import Face, common_options
 
 if TYPE_CHECKING:
@@ -92,10 +93,9 @@ def simulate(face: Face, study_file: Path, dry_run: bool, audit: bool, **options
 @click.option("--plan", "plan_folder", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Where plan.json lies.  [default: the plan that STUDY makes]")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the plan; reads no row, charges nothing.")
+@workers_option
 @common_options
-def join(
-    face: Face, study_file: Path, seat: Path, name: str, plan_folder: Path | None, dry_run: bool
-) -> int:
+def join(face: Face, study_file: Path, seat: Path, name: str, **options: Any) -> int:
     """Make the private folder SEAT that a hospital answers from, and pay for the whole run.
 
     The hospital's ledger is charged once, before the first round, for all rounds and retries.
@@ -103,17 +103,17 @@ def join(
     """
     from neuroveil.deploy.federated.plan import plan_from_study, read_plan
 
-    study = _load(study_file, {})
-    agreed = plan_from_study(study) if plan_folder is None else read_plan(plan_folder)
+    study, place = _load(study_file, {}), options["plan_folder"]
+    agreed = plan_from_study(study) if place is None else read_plan(place)
     agreed.seat(name)
     document, lines = _described(agreed)
-    if dry_run:
+    if options["dry_run"]:
         face.result(document, "\n".join(lines))
         return 0
     from neuroveil.deploy.federated.joining import enrol_hospital
 
     with face.progress() as progress:
-        enrol_hospital(study, agreed, name, seat, progress)
+        enrol_hospital(study, agreed, name, seat, progress, options["workers"])
     lines.append(f"{name} is ready. Keep the folder private, and do not copy it.")
     face.result({**document, "hospital": name, "joined": True}, "\n".join(lines))
     return 0

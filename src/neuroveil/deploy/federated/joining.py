@@ -38,7 +38,12 @@ _VALIDATION_SHARE = 0.2
 
 
 def enrol_hospital(
-    study: Study, plan: FederationPlan, name: str, folder: Path, progress: Progress = no_progress
+    study: Study,
+    plan: FederationPlan,
+    name: str,
+    folder: Path,
+    progress: Progress = no_progress,
+    n_workers: int | None = None,
 ) -> Hospital:
     """Make the folder that a hospital answers from, and charge its ledger for the whole run.
 
@@ -54,6 +59,8 @@ def enrol_hospital(
         The folder to make; private.
     progress : callable
         Called with (done, total, what).
+    n_workers : int, optional
+        Processes that read recordings; default: all cores.
 
     Returns
     -------
@@ -72,7 +79,7 @@ def enrol_hospital(
         known = np.ones(labels.size, dtype=bool)
         inputs = model_inputs(rows, planning_scaling(study), plan.inputs)
     else:
-        inputs, labels, known = _private_rows(study, plan, progress)
+        inputs, labels, known = _private_rows(study, plan, progress, n_workers)
         paid = {}
     seat = plan.seat(name)
     n_test = _test_size(plan, labels.size)
@@ -109,11 +116,11 @@ def _check_offer(study: Study, plan: FederationPlan, name: str, folder: Path) ->
 
 
 def _private_rows(
-    study: Study, plan: FederationPlan, progress: Progress
+    study: Study, plan: FederationPlan, progress: Progress, n_workers: int | None
 ) -> tuple[FloatArray, Labels, Labels]:
     """Inputs of everybody on the roster, their labels, and whose label is known. Private."""
     require_other_people(study, recordings_of(find_roster(study)))
-    extraction = extract_study(study, None, progress)
+    extraction = extract_study(study, n_workers, progress)
     extraction.require_settled()
     table = extraction.table
     found = patient_labels(study, table.attributes).values
