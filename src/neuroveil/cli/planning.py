@@ -90,7 +90,8 @@ def _cells(forecast: OptionForecast) -> tuple[str, ...]:
         rows = forecast.rows
         return (
             *start, f"{rows.noise_std:.3g}", f"{rows.correlation:.3f}",
-            f"{rows.correlation_centred:.3f}", f"{rows.rmse:.3g}", f"{rows.snr_db:.1f}",
+            f"{rows.correlation_centred:.3f}", f"{rows.rmse:.3g}",
+            f"{round(rows.snr_db, 1) + 0.0:.1f}",  # and never a zero with a sign
             f"{rows.auc_pattern:.2f} / {rows.auc_column:.2f}",
         )  # fmt: skip
     assert forecast.moments is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroveil.evaluate.downstream.labels import PatientLabels
+from neuroveil.evaluate.downstream.scores import check_classes
 from neuroveil.evaluate.signal_view import view_signal
 from neuroveil.pipeline.cache import private_folder
 from neuroveil.pipeline.evaluation import (
@@ -22,13 +23,19 @@ from neuroveil.pipeline.evaluation_wishes import EvaluationWishes
 from neuroveil.pipeline.extract import Extraction, extract_study
 from neuroveil.pipeline.internal_files import write_atomically, write_json, write_text
 from neuroveil.pipeline.pool import Progress, no_progress
-from neuroveil.pipeline.promise import planning_scaling, protect_settings, study_scaling
-from neuroveil.pipeline.settings import find_roster
+from neuroveil.pipeline.promise import (
+    named_reference,
+    planning_scaling,
+    protect_settings,
+    study_scaling,
+)
+from neuroveil.pipeline.settings import find_roster, study_columns
 from neuroveil.privacy import scale_rows
 from neuroveil.privacy.plan import plan_rows
 from neuroveil.report.downstream import evaluation_report
 from neuroveil.study import Study
 from neuroveil.types.recording import Roster
+from neuroveil.types.scaling import Scaling
 from neuroveil.types.sharing import SharingTable
 from neuroveil.types.signal_view import SignalView
 
@@ -96,6 +103,7 @@ def evaluate_study(
     NeuroveilError
         If recordings, labels or settings cannot be used.
     """
+    _roster_labels(study)  # a label that cannot be used is told before any signal is read
     extraction = extract_study(study, n_workers, progress)
     extraction.require_settled()
     labels = patient_labels(study, extraction.table.attributes)
@@ -123,12 +131,11 @@ def preview_evaluation(study: Study, wishes: EvaluationWishes) -> dict[str, Any]
     Raises
     ------
     NeuroveilError
-        If roster, labels or settings cannot be used.
+        If roster, labels or settings cannot be used, or a class has fewer than two patients.
     """
-    labels = patient_labels(study, _attributes(find_roster(study)))
-    counts = labels.counts
+    counts = _roster_labels(study).counts
     n_patients = counts.n_positive + counts.n_negative
-    promise, ways, units = plan_evaluation(study, n_patients, planning_scaling(study), wishes)
+    promise, ways, units = plan_evaluation(study, n_patients, _known_scaling(study), wishes)
     return {
         "internal": True,
         "positive": counts.n_positive,
@@ -139,7 +146,22 @@ def preview_evaluation(study: Study, wishes: EvaluationWishes) -> dict[str, Any]
         "delta": promise.delta,
         "ways": [way.facts.key for way in ways],
         "units_of_work": len(units),
+        "draws_scaling": study.reference.scaling == "dp_quantiles",
     }
+
+
+def _roster_labels(study: Study) -> PatientLabels:
+    """Labels as the roster has them; refused where a class has too few patients."""
+    labels = patient_labels(study, _attributes(find_roster(study)))
+    check_classes(labels.counts.n_positive, labels.counts.n_negative)
+    return labels
+
+
+def _known_scaling(study: Study) -> Scaling:
+    """The constants that an evaluation will use, as far as they are known without the table."""
+    if study.reference.scaling == "dp_quantiles":
+        return named_reference(study).scaling_for(study_columns(study))
+    return planning_scaling(study)
 
 
 def _attributes(roster: Roster) -> dict[str, tuple[str, ...]]:

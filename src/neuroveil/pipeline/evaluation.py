@@ -257,6 +257,7 @@ def run_evaluation(
         majority=majority(cohort.labels),
         results=compare(prepared.ways, outcomes, cohort.labels),
         has_public_scaling=cohort.scaling.fitted_on == "public",
+        draws_scaling=study.reference.scaling == "dp_quantiles",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ REVIEW = {
 }
 """Why a person should look at reports, for a reader."""
 
-_LONGEST_NAME = 34
+_LONGEST_LINE = 34
 _ROW_INCHES = 0.34
 
 
@@ -121,7 +122,7 @@ def area_chart(results: Sequence[WayResult]) -> str:
                 fmt="o", color=colour, markersize=4, linewidth=1.6, label=label,
             )  # fmt: skip
         axes.axvline(0.5, color=GREY, linewidth=0.8)
-        names = [plain_text(_short(result.way.label)) for result in results]
+        names = [plain_text(_in_lines(result.way.label)) for result in results]
         axes.set_yticks(range(len(names)), names)
         axes.set(xlim=(0, 1), ylim=(len(names) - 0.5, -0.5), xlabel="AUC, new people")
         axes.tick_params(axis="y", length=0)
@@ -156,5 +157,6 @@ def _row(check: Check) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+def _in_lines(name: str) -> str:
+    """A name as it stands beside a chart; two lines of it fit into a row."""
+    return textwrap.fill(name, _LONGEST_LINE)

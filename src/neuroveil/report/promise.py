@@ -259,8 +259,8 @@ def cost(facts: Facts) -> tuple[str, ...]:
         sentences.append(
             f"The predicted correlation between protected and true cells is "
             f"{number(correlation, 2)} (1 would be perfect, 0 is none), and the predicted "
-            f"signal-to-noise ratio is {snr_db:.1f} dB. Both are upper ends: rows shorter than "
-            f"the cap keep less."
+            f"signal-to-noise ratio is {round(snr_db, 1) + 0.0:.1f} dB. Both are upper ends: rows "
+            f"shorter than the cap keep less."
         )
     estimated = facts.part("utility.estimate", "correlation")
     if isinstance(estimated, int | float):

@@ -58,4 +58,5 @@ def _code(text: str) -> Markup:
 def _figure(value: float) -> str:
     """A measured figure with as many digits as mean something."""
     size = abs(value)
-    return f"{value:.1f}" if size >= 20 else f"{value:.2f}" if size >= 1 else f"{value:.3f}"
+    digits = 1 if size >= 20 else 2 if size >= 1 else 3
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # and never a zero with a sign

@@ -176,6 +176,9 @@ class SharingTable:
     has_public_scaling : bool
         Whether rows were scaled with public constants; with the cohort's own there is no
         end-to-end guarantee at all.
+    draws_scaling : bool
+        Whether the study draws its constants under its budget when it releases. Rows here are
+        scaled with the public ones all the same.
     """
 
     INTERNAL: ClassVar[bool] = True
@@ -190,6 +193,7 @@ class SharingTable:
     majority: ConfusionMatrix
     results: tuple[WayResult, ...]
     has_public_scaling: bool = True
+    draws_scaling: bool = False
 
     @property
     def ranked(self) -> tuple[WayResult, ...]:
@@ -211,6 +215,11 @@ class SharingTable:
             sentences.append(
                 "Rows are scaled with the cohort's own statistics, so that none of these "
                 "guarantees holds from end to end."
+            )
+        if self.draws_scaling:
+            sentences.append(
+                "Rows are scaled with the public constants here. A release of this study draws "
+                "constants of its own, for a price beside this epsilon, and leaves something else."
             )
         if unprotected is not None and not unprotected.new_people.is_told_from_guessing:
             sentences.append(

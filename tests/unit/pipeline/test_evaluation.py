@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -240,6 +241,34 @@ def test_a_preview_reads_the_roster_only(recorded):
     assert (document["positive"], document["negative"], document["left_out"]) == (6, 11, 1)
     assert document["units_of_work"] == 6
     assert not recorded.path("internal").exists()
+
+
+@pytest.mark.parametrize("run", [preview_evaluation, evaluate_study])
+def test_an_empty_class_is_told_before_any_signal_is_read(recorded, tmp_path, monkeypatch, run):
+    monkeypatch.delattr("neuroveil.pipeline.evaluated.extract_study")
+    nobody = load_study(_write_study(tmp_path, 'label = "sex"\npositive = ["X"]'))
+    with pytest.raises(RecordingError, match="at least 2 patients in each class"):
+        run(nobody, SMALL)
+
+
+def test_constants_that_only_a_release_draws_are_said_to_be_missing(
+    recorded, table, tmp_path, counted
+):
+    """A study whose scaling is paid for is judged on public constants, in the same ways."""
+    file = tmp_path / "study.toml"
+    central = '[privacy]\ntrust_model = "central"\nmechanism = "mean_covariance"\n'
+    text = file.read_text().replace("[privacy]\n", central)
+    wishes = replace(SMALL, ways=("unprotected", "rows"))
+    file.write_text(text)
+    public = preview_evaluation(load_study(file), wishes)
+    file.write_text(text + '[reference]\nscaling = "dp_quantiles"\nepsilon = 400.0\n')
+    drawn = load_study(file)
+    preview = preview_evaluation(drawn, wishes)
+    assert (public["draws_scaling"], preview["draws_scaling"]) == (False, True)
+    assert preview["ways"] == public["ways"]
+    found = run_evaluation(drawn, prepared_for(drawn, table, wishes))
+    assert "draws constants of its own" in found.verdict
+    assert found.to_json()["draws_scaling"] is True
 
 
 def test_what_is_written_is_private_and_holds_no_patient_but_the_review_list(

@@ -148,7 +148,25 @@ def check_labels(rows: FloatArray, labels: Labels, fewest: int = 2) -> None:
             "Scale the table first: a missing cell becomes the public centre.",
         )  # fmt: skip
     n_positive = int(labels.sum())
-    if min(n_positive, labels.size - n_positive) < fewest:
+    check_classes(n_positive, labels.size - n_positive, fewest)
+
+
+def check_classes(n_positive: int, n_negative: int, fewest: int = 2) -> None:
+    """Refuse classes that are too small to learn from and to be judged.
+
+    Parameters
+    ----------
+    n_positive, n_negative : int
+        Patients of each class.
+    fewest : int
+        Patients that each class needs.
+
+    Raises
+    ------
+    RecordingError
+        If a class has too few patients.
+    """
+    if min(n_positive, n_negative) < fewest:
         raise RecordingError(
             "labels", f"at least {fewest} patients in each class",
             "fewer", "Choose another label, or other categories.",
