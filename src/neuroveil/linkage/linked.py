@@ -152,7 +152,18 @@ def match_all(
         n_exact += exact
         if progress is not None:
             progress(done, len(places), "pairs of lists")
-    return replace(found, n_exact=n_exact)
+    return _without_settled(replace(found, n_exact=n_exact), [each.n_records for each in lists])
+
+
+def _without_settled(found: MatchedLists, n_records: Sequence[int]) -> MatchedLists:
+    """Leave out what needs no decision: pairs that other pairs have made one person already."""
+    person = join_people(n_records, found.matches).of_record
+    review, reasons = {}, {}
+    for place, pairs in found.review.items():
+        is_open = person[place[0]][pairs.left] != person[place[1]][pairs.right]
+        review[place] = pairs.take(is_open)
+        reasons[place] = list(itertools.compress(found.reasons[place], is_open))
+    return replace(found, review=review, reasons=reasons)
 
 
 def resolve_people(

@@ -156,12 +156,14 @@ def match_lists(
     if candidates is None:
         candidates = pairs_from(left.bits, right.bits, rules.review_from)
     is_free = ~np.isin(candidates.left, exact.left) & ~np.isin(candidates.right, exact.right)
+    late = candidates.take(~is_free & (candidates.scores >= rules.threshold))
+    late = late.take(~_numbers_differ(left, right, late))
     free = candidates.take(is_free & (candidates.scores >= rules.review_from))
     conflict = _numbers_differ(left, right, free)
     is_candidate = (free.scores >= rules.threshold) & ~conflict
     places = np.flatnonzero(is_candidate)
     fuzzy = places[assign_one_to_one(free.take(is_candidate))]
-    return _sorted_out(exact, free, fuzzy, conflict, is_candidate)
+    return _with_rivals(_sorted_out(exact, free, fuzzy, conflict, is_candidate), late)
 
 
 def _sorted_out(
@@ -180,6 +182,17 @@ def _sorted_out(
     places = np.flatnonzero(undecided)
     places = places[np.argsort(-free.scores[places], kind="stable")]
     return Matching(matches, len(exact), free.take(places), reasons[places])
+
+
+def _with_rivals(found: Matching, late: ScoredPairs) -> Matching:
+    """Add pairs in which one record has its partner by number and the other has no number.
+
+    It may be the same person once more, as one who stands in a list twice.
+    """
+    review = joined([found.review, late])
+    reasons = np.concatenate([found.review_reasons, np.full(len(late), 1, dtype=np.uint8)])
+    order = np.argsort(-review.scores, kind="stable")
+    return Matching(found.matches, found.n_exact, review.take(order), reasons[order])
 
 
 def _same_identifier(left: SiteList, right: SiteList) -> ScoredPairs:

@@ -105,11 +105,13 @@ def test_a_row_that_does_not_exist_is_refused():
 
 def test_each_list_is_searched_for_people_who_stand_there_twice(schema, encode):
     """Olav has no number the second time, and is in the other hospital besides."""
-    north = encode(*NORTH, ("N3", "", "Olav", "Dahl"), ("N4", "", "Ola", "Dahlen"))
-    _, _, person = people_of(schema, north, encode(*SOUTH), within=False)
+    north = encode(*NORTH, ("N3", "", "Olav", "Dahl"), ("N4", "", "Bjørn", "Lund"))
+    matched, _, person = people_of(schema, north, encode(*SOUTH), within=False)
     assert person["N2"] == person["S1"] != person["N3"]
+    assert matched.reasons[0, 1] == ["rival"]  # not lost, but for a person to decide
     matched, resolved, person = people_of(schema, north, encode(*SOUTH))
     assert person["N2"] == person["S1"] == person["N3"] != person["N4"]
     assert resolved.people.n_conflicts == 0
     assert set(matched.matches) == {(0, 0), (0, 1)}
     assert matched.n_exact == 1
+    assert matched.counts()["review"] == 0  # settled inside the list

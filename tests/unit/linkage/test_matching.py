@@ -62,6 +62,16 @@ def test_equal_identifiers_come_first_whatever_the_encodings_say():
     assert found(matching) == {(0, 0), (1, 1)}
     assert matching.n_exact == 1
     assert matching.matches.scores[0] == 1.0
+    assert review(matching) == [(0, 1, "rival")]
+
+
+def test_somebody_without_a_number_who_looks_like_a_matched_person_is_for_a_person():
+    """Perhaps the same patient under a second key; with another number it is somebody else."""
+    candidates = pairs((0, 0, 0.7), (1, 0, 0.9), (2, 0, 0.95), (3, 0, 0.79))
+    left, right = listed(4, ["a", "", "b", ""]), listed(1, ["a"])
+    matching = match_lists(left, right, RULES, candidates)
+    assert found(matching) == {(0, 0)}
+    assert review(matching) == [(1, 0, "rival")]
 
 
 def test_different_numbers_are_never_matched_by_likeness():
