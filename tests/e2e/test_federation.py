@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,15 +129,14 @@ class Federation:
             if entry.name.isdigit() and mark in _read(entry / "environ").split(b"\0")
         ]
 
-    def kill_node(self, name: str) -> None:
-        """Kill a hospital's node and all below it, as a power cut would."""
-        wanted = str(self.root / name).encode()
+    def kill(self, module: str, folder: Path) -> None:
+        """Kill a service and all below it, as a power cut would; its supervisor stays."""
+        wanted = {str(folder).encode(), f"neuroveil.deploy.federated.operate.{module}".encode()}
         for pid in self.marked():
-            words = _read(Path("/proc") / str(pid) / "cmdline").split(b"\0")
-            if wanted in words and b"neuroveil.deploy.federated.operate.supernode" in words:
+            if wanted <= set(_read(Path("/proc") / str(pid) / "cmdline").split(b"\0")):
                 os.killpg(pid, signal.SIGKILL)
                 return
-        pytest.fail("the node to kill is not there")
+        pytest.fail("the service to kill is not there")
 
     def everything_said(self) -> str:
         """Give all logs, for a test that fails."""
@@ -174,11 +173,15 @@ def _free_port() -> int:
         return port
 
 
-def _make(root: Path) -> Federation:
+def _make(root: Path, changes: Mapping[str, str] | None = None) -> Federation:
+    """Folders of a coordinator, of three hospitals that it knows, and of one that it does not."""
+    text = STUDY
+    for old, new in (changes or {}).items():
+        text = text.replace(old, new)
     hospitals = "".join(
         f'\n[[federation.hospitals]]\nname = "{name}"\npatients = 30\n' for name in NAMES
     )
-    (root / "study.toml").write_text(STUDY + hospitals)
+    (root / "study.toml").write_text(text + hospitals)
     plan = plan_from_study(load_study(root / "study.toml"))
     port = _free_port()
     coordinator = create_coordinator(root / "coordinator", ("127.0.0.1",), {"port": port})
@@ -215,18 +218,13 @@ def federation(tmp_path) -> Iterator[Federation]:
     try:
         yield made
     finally:
-        for pid in made.marked():
-            os.kill(pid, signal.SIGKILL)
-        for process in made.started:
-            process.wait()
+        _end(made)
 
 
 def test_three_hospitals_train_although_one_is_killed_and_strangers_come(federation):
     """Two rounds; a node killed in the first one; an unregistered node; an app nobody allowed."""
     fed = federation
-    services = [fed.start("coordinator", "start", fed.coordinator.root)]
-    fed.wait("the coordinator", lambda: status(fed.coordinator.root)["running"])
-    services += [fed.start("hospital", "start", fed.root / name) for name in NAMES]
+    services = _services(fed)
     stranger = fed.start("hospital", "start", fed.root / "Stranger")
     fed.wait("three hospitals", lambda: set(_states(fed).values()) == {"online"})
     log = fed.root / "Stranger" / "hospital.log"
@@ -236,7 +234,7 @@ def test_three_hospitals_train_although_one_is_killed_and_strangers_come(federat
     run = fed.start("run", fed.root / "study.toml", "--coordinator", fed.coordinator.root, "--json")
     target = run_folder(fed.coordinator.runs, fed.plan.digest)
     fed.wait("West at work", lambda: _answers_begun(fed, "West") == 2, pause=0.05)
-    fed.kill_node("West")
+    fed.kill("supernode", fed.root / "West")
     fed.wait("the end of the training", lambda: run.poll() is not None)
 
     assert run.returncode == 0, fed.everything_said()
@@ -253,6 +251,61 @@ def test_three_hospitals_train_although_one_is_killed_and_strangers_come(federat
     assert [each.returncode for each in services] == [0] * 4, fed.everything_said()
     fed.wait("all processes below them to end", lambda: not fed.marked())
     _check_nobody_was_called(fed)
+
+
+@pytest.mark.long
+def test_a_killed_coordinator_goes_on_after_the_last_round(federation):
+    """Its supervisor starts it again; the command that follows the run notices and resumes."""
+    fed = federation
+    _services(fed)
+    fed.wait("three hospitals", lambda: set(_states(fed).values()) == {"online"})
+    run = fed.start("run", fed.root / "study.toml", "--coordinator", fed.coordinator.root, "--json")
+    target = run_folder(fed.coordinator.runs, fed.plan.digest)
+    fed.wait("the first round", lambda: len(read_progress(target).rounds) == 1)
+    first = read_progress(target).rounds[0]
+    fed.kill("superlink", fed.coordinator.root)
+    fed.wait("the end of the training", lambda: run.poll() is not None)
+    assert run.returncode == 0, fed.everything_said()
+    rounds = read_progress(target).rounds
+    assert rounds[0] == first
+    assert len(rounds) == 2
+    assert '"resumed": 1' in (fed.root / f"{len(fed.started) - 1}-run.out").read_text()
+
+
+@pytest.mark.long
+def test_a_masked_training_over_tls(tmp_path_factory):
+    """Noise shares under secure aggregation, all its stages between separate processes."""
+    changes = {
+        'setting = "dp_sgd"': 'setting = "distributed"\nmax_dropouts = 0',
+        "minimum_hospitals = 2": "minimum_hospitals = 3",
+        "round_seconds = 60.0": "round_seconds = 120.0",
+    }
+    fed = _make(tmp_path_factory.mktemp("masked"), changes)
+    try:
+        _services(fed)
+        fed.wait("three hospitals", lambda: set(_states(fed).values()) == {"online"})
+        run = fed.start("run", fed.root / "study.toml", "--coordinator", fed.coordinator.root)
+        fed.wait("the end of the training", lambda: run.poll() is not None)
+        assert run.returncode == 0, fed.everything_said()
+        rounds = read_progress(run_folder(fed.coordinator.runs, fed.plan.digest)).rounds
+        assert [len(each["hospitals_in"]) for each in rounds] == [3, 3]
+    finally:
+        _end(fed)
+
+
+def _services(fed: Federation) -> list[subprocess.Popen[bytes]]:
+    """Start the coordinator and the three hospitals."""
+    services = [fed.start("coordinator", "start", fed.coordinator.root)]
+    fed.wait("the coordinator", lambda: status(fed.coordinator.root)["running"])
+    return services + [fed.start("hospital", "start", fed.root / name) for name in NAMES]
+
+
+def _end(fed: Federation) -> None:
+    """Kill whatever is left of a federation, each process by its number."""
+    for pid in fed.marked():
+        os.kill(pid, signal.SIGKILL)
+    for process in fed.started:
+        process.wait()
 
 
 def _states(fed: Federation) -> dict[str, str]:
