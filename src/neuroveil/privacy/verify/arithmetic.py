@@ -158,6 +158,7 @@ def normal_cdf(z: Decimal) -> Decimal:
         return tail if z <= 0 else 1 - tail
 
 
+@lru_cache(maxsize=256)
 def delta_analytic(epsilon: Decimal, sigma: Decimal, sensitivity: Decimal) -> Decimal:
     """Smallest δ for which continuous Gaussian noise is (ε, δ)-DP.
 

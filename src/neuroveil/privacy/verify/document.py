@@ -141,15 +141,20 @@ def _refuse_odd_content(document: object, role: str) -> None:
         value, depth = pending.pop()
         if depth > MAX_DEPTH:
             raise _refusal(role, f"at most {MAX_DEPTH} levels", "deeper nesting")
-        texts = list(value) if isinstance(value, dict) else [value]
-        if any(isinstance(text, str) and _has_surrogate(text) for text in texts):
+        if isinstance(value, dict):
+            texts, children = list(value), list(value.values())
+        elif isinstance(value, list):
+            texts, children = [], value
+        else:
+            texts, children = [value] if isinstance(value, str) else [], []
+        if any(map(_has_surrogate, texts)):
             raise _refusal(role, "text that has a UTF-8 form", "half a character")
-        children = value.values() if isinstance(value, dict) else value
-        if isinstance(value, dict | list):
-            pending.extend((child, depth + 1) for child in children)  # type: ignore[attr-defined]
+        pending.extend([(child, depth + 1) for child in children])
 
 
 def _has_surrogate(text: str) -> bool:
+    if text.isascii():
+        return False
     try:
         text.encode()
     except UnicodeEncodeError:

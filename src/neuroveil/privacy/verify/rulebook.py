@@ -18,6 +18,8 @@ RULES: tuple[Rule, ...] = (*PEOPLE, *BOUNDS, *NOISE, *CODEBOOK, *PROMISE, *BOOKS
 FACT_NAMES: tuple[str, ...] = tuple(dict.fromkeys(rule.name for rule in RULES))
 """Dotted names of all facts, in the order of the derivation."""
 
+_LINES = {name: tuple(rule for rule in RULES if rule.name == name) for name in FACT_NAMES}
+
 
 def lines_of(name: str) -> tuple[Rule, ...]:
     """Give the lines of one fact.
@@ -32,7 +34,7 @@ def lines_of(name: str) -> tuple[Rule, ...]:
     tuple of Rule
         One for each case; empty for an unknown name.
     """
-    return tuple(rule for rule in RULES if rule.name == name)
+    return _LINES.get(name, ())
 
 
 def claim_mistake(name: str, value: Any) -> str | None:
