@@ -60,9 +60,11 @@ def plan(face: Face, study_file: Path, out: Path | None, n_seeds: int | None) ->
 @click.option("--seed", type=click.IntRange(min=0), help="Of made-up patients and of all noise.")
 @click.option("--audit/--no-audit", default=True, show_default=True,
               help="Attack the model and an update by membership.")  # fmt: skip
+@click.option("--engine", type=click.Choice(["ray", "process"]), default="ray", show_default=True,
+              help="Flower's simulation with its processes, or all in this process.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say what would be trained; trains nothing.")
 @common_options
-def simulate(face: Face, study_file: Path, dry_run: bool, audit: bool, **options: Any) -> int:
+def simulate(face: Face, study_file: Path, dry_run: bool, **options: Any) -> int:
     """Train as the study says, all hospitals on this machine, in Flower's simulation.
 
     Hospitals without a study of their own are made up. Nothing of it is private: noise has a
@@ -78,7 +80,7 @@ def simulate(face: Face, study_file: Path, dry_run: bool, audit: bool, **options
     from neuroveil.deploy.federated.simulate import simulate_federation
 
     with face.progress() as progress:
-        simulated = simulate_federation(study, progress, audit)
+        simulated = simulate_federation(study, progress, options["audit"], options["engine"])
     lines = _outcome(simulated.result)
     place = simulated.folder.relative_to(study.path("."))
     lines += [f"Page: {place}/federation.html", "Not private: a simulation."]

@@ -15,7 +15,7 @@ from uuid import uuid4
 from neuroveil.deploy.federated.client import make_client_app
 from neuroveil.deploy.federated.flower import require
 from neuroveil.deploy.federated.progress import RunState
-from neuroveil.deploy.federated.server import run_rounds
+from neuroveil.deploy.federated.server import Told, run_rounds
 
 if TYPE_CHECKING:
     from flwr.app import Context, Message
@@ -177,7 +177,10 @@ def context_of(node: int, config: Mapping[str, Any]) -> Context:
 
 
 def run_in_process(
-    folder: Path, hospitals: Mapping[str, Path], fails: Fails | None = None
+    folder: Path,
+    hospitals: Mapping[str, Path],
+    fails: Fails | None = None,
+    told: Told | None = None,
 ) -> RunState:
     """Run all rounds of a coordinator's folder in this process.
 
@@ -189,6 +192,8 @@ def run_in_process(
         Each hospital's folder.
     fails : callable, optional
         See :class:`InProcessGrid`.
+    told : callable, optional
+        Called with the state after every round.
 
     Returns
     -------
@@ -201,4 +206,4 @@ def run_in_process(
         If too few hospitals answer.
     """
     nodes = dict(enumerate(hospitals.values(), start=_FIRST_NODE))
-    return run_rounds(InProcessGrid(nodes, fails), context_of(0, {}), folder)
+    return run_rounds(InProcessGrid(nodes, fails), context_of(0, {}), folder, told)

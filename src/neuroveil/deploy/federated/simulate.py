@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from neuroveil.deploy.federated.attack import attack_training
 from neuroveil.deploy.federated.client import make_client_app
@@ -27,6 +27,7 @@ from neuroveil.deploy.federated.server import (
     FAILURE_FILE,
     FIGURES_FILE,
     RESULT_FILE,
+    Told,
     make_server_app,
 )
 from neuroveil.errors import FederationError
@@ -39,6 +40,8 @@ from neuroveil.study import Study
 from neuroveil.types.federation import FederationResult
 
 PAGE_FILE, SUMMARY_FILE = "federation.html", "federation.json"
+Engine = Literal["ray", "process"]
+
 _OBJECT_STORE_BYTES = 100 * 1024 * 1024
 
 
@@ -88,9 +91,12 @@ def simulation_plan(study: Study) -> FederationPlan:
 
 
 def simulate_federation(
-    study: Study, progress: Progress = no_progress, audit: bool = True
+    study: Study,
+    progress: Progress = no_progress,
+    audit: bool = True,
+    engine: Engine = "ray",
 ) -> Simulated:
-    """Run a plan in Flower's simulation, and write the model, its chain, figures and a page.
+    """Run a plan on this machine, and write the model, its chain, figures and a page.
 
     An interrupted run goes on after the last round that counted; a finished one is not repeated.
 
@@ -103,6 +109,9 @@ def simulate_federation(
         Called with (done, total, what).
     audit : bool
         Whether to attack the model and an update.
+    engine : {"ray", "process"}
+        Flower's simulation with its worker processes, or the same apps and messages in this
+        process, for few hospitals and where Ray does not run.
 
     Returns
     -------
@@ -114,7 +123,7 @@ def simulate_federation(
     NeuroveilError
         If the study or a table cannot be used, or too few hospitals answered.
     """
-    require("flwr.app", "ray", "torch", "safetensors")
+    require("flwr.app", "torch", "safetensors", *(("ray",) if engine == "ray" else ()))
     plan = simulation_plan(study)
     name = plan.digest.removeprefix("sha256:")[:12]
     folder = private_folder(study.path(study.output.internal) / "federation" / name)
@@ -123,7 +132,7 @@ def simulate_federation(
     if not (coordinator / RESULT_FILE).exists():
         if not (coordinator / PLAN_FILE).exists():
             write_plan(plan, coordinator)
-        _run(plan, coordinator, hospitals, progress)
+        _run(plan, (coordinator, hospitals), engine, progress)
     result = _collect(plan, coordinator)
     if audit:
         trained = {each: _trained(path) for each, path in hospitals.items()}
@@ -157,19 +166,32 @@ def _prepare(
 
 
 def _run(
-    plan: FederationPlan, folder: Path, hospitals: Mapping[str, Path], progress: Progress
+    plan: FederationPlan,
+    folders: tuple[Path, Mapping[str, Path]],
+    engine: Engine,
+    progress: Progress,
 ) -> None:
-    """Run all rounds that are not done yet, by Flower's simulation on Ray."""
-    places = list(hospitals.values())
+    """Run all rounds that are not done yet."""
     rounds = plan.training.rounds
 
     def told(state: RunState) -> None:
         progress(len(state.rounds), rounds, "rounds")
 
-    (simulation,) = require("flwr.simulation")
-    logging.getLogger("flwr").setLevel(logging.ERROR)
-    logging.getLogger("ray").setLevel(logging.ERROR)
+    for name in ("flwr", "ray"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     progress(0, rounds, "rounds")
+    if engine == "process":
+        from neuroveil.deploy.federated.in_process import run_in_process
+
+        run_in_process(*folders, told=told)
+    else:
+        _run_on_ray(*folders, told)
+
+
+def _run_on_ray(folder: Path, hospitals: Mapping[str, Path], told: Told) -> None:
+    """Flower's simulation: a node a hospital, in as many processes as there are processors."""
+    places = list(hospitals.values())
+    (simulation,) = require("flwr.simulation")
     try:
         simulation.run_simulation(
             server_app=make_server_app(lambda context: folder, told),

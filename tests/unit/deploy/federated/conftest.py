@@ -44,7 +44,7 @@ def make_plan() -> Callable[..., FederationPlan]:
         sizes = own.pop("sizes", SIZES)
         return FederationPlan(
             seats=tuple(Seat(f"h{number}", n) for number, n in enumerate(sizes)),
-            inputs=InputSpec("sha256:columns", "reference", K),
+            inputs=own.pop("inputs", InputSpec("sha256:columns", "reference", K)),
             minimum_hospitals=own.pop("minimum_hospitals", 3),
             **{"simulation": True, "seed": 7, "enrol_seconds": 0.01, **parts, **own},
         )
