@@ -7,7 +7,7 @@ import json
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -29,11 +29,17 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 
 
 class CoordinatorSettings(Section):
-    """``coordinator.toml``: where hospitals reach the coordinator."""
+    """``coordinator.toml``: where hospitals reach the coordinator, and where Flower's state lies.
+
+    ``database`` is ``"file"``, which outlives the process, or ``"memory"``, which is quicker with
+    many hospitals. A training resumes in either case: its rounds and the hospitals' keys are kept
+    in files of their own.
+    """
 
     host: Text = "127.0.0.1"
     port: Port = 8444
     beyond_this_machine: bool = False
+    database: Literal["file", "memory"] = "file"
 
     @property
     def own_address(self) -> str:

@@ -57,18 +57,19 @@ class _Register:
 
     def __init__(self, place: CoordinatorFolder, say: Say) -> None:
         self._place, self._say = place, say
-        self._known: dict[str, str] | None = None
+        self._known: tuple[str, dict[str, str]] | None = None
 
     def take_up(self) -> None:
         wanted = self._place.hospitals()
-        if wanted == self._known:
+        state = (self._place.generation(), wanted)
+        if state == self._known:
             return
         try:
             with operator(self._place.root) as calls:
                 calls.take_up(wanted)
         except FederationError:
             return  # not up yet: asked again in a second
-        self._known = wanted
+        self._known = state
         self._say(f"{len(wanted)} hospitals may take part.")
 
 

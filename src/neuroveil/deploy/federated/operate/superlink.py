@@ -58,9 +58,11 @@ def main(folder: Path) -> None:
 
 
 def _configuration(place: CoordinatorFolder) -> Any:
+    from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME
     from flwr.superlink.config_loader import SuperLinkLifespanConfig
 
     listen, files = place.settings(), place.tls
+    database = str(place.database) if listen.database == "file" else FLWR_IN_MEMORY_DB_NAME
     return SuperLinkLifespanConfig(
         control_address="", health_server_address=None, host=listen.host, port=listen.port,
         insecure=False, certificates=(
@@ -72,7 +74,7 @@ def _configuration(place: CoordinatorFolder) -> Any:
         enable_supernode_auth=True, fleet_api_type="grpc-rere", fleet_api_address=None,
         simulation=False, ssl_ca_certfile=str(files.authority),
         ssl_certfile=str(files.certificate), ssl_keyfile=str(files.key),
-        database=str(place.database), isolation="process", runtime_dependency_install=False,
+        database=database, isolation="process", runtime_dependency_install=False,
     )  # fmt: skip
 
 

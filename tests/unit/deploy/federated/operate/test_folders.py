@@ -106,3 +106,10 @@ def test_a_certificate_of_the_coordinator_is_needed(tmp_path, seat):
     settings = {"coordinator": "127.0.0.1:8444", "seat": str(seat)}
     with pytest.raises(StudyError, match="--ca"):
         create_hospital(tmp_path / "new", tmp_path / "none", settings, {"allowed_apps": []})
+
+
+def test_flowers_state_lies_in_a_file_or_in_memory_and_nowhere_else(tmp_path):
+    made = create_coordinator(tmp_path / "quick", ("127.0.0.1",), {"database": "memory"})
+    assert made.settings().database == "memory"
+    with pytest.raises(StudyError, match="database"):
+        create_coordinator(tmp_path / "wrong", ("127.0.0.1",), {"database": "postgresql://x"})
