@@ -80,43 +80,58 @@ def openbao_server() -> Iterator[Server]:
     """A server with TLS by an authority of its own, stopped at the end."""
     program = _program()
     folder = Path(tempfile.mkdtemp(prefix="neuroveil-openbao-"))
-    port, root = _free_port(), os.urandom(12).hex()
-    command = [
-        str(program), "server", "-dev", "-dev-tls", f"-dev-tls-cert-dir={folder}",
-        "-dev-no-store-token", f"-dev-root-token-id={root}",
-        f"-dev-listen-address=127.0.0.1:{port}",
-    ]  # fmt: skip
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=folder)
-    server = Server(f"https://127.0.0.1:{port}", folder / "vault-ca.pem", root)
+    process, server = _started(program, folder)
     try:
-        _wait_for(process, server, folder / "log")
         client = server.admin()
         client.request("POST", "sys/mounts/transit", {"type": "transit"})
         client.request("POST", "sys/auth/approle", {"type": "approle"})
         deposit_in_openbao(client, LinkageKey(SECRET))
         yield server
     finally:
-        process.terminate()
-        process.wait(timeout=30)
+        _stop(process)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait_for(process: subprocess.Popen[bytes], server: Server, log: Path) -> None:
-    port = int(server.url.rpartition(":")[2])
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        assert process.poll() is None, log.read_text(errors="replace")
+def _started(program: Path, folder: Path) -> tuple[subprocess.Popen[bytes], Server]:
+    """Start a server; once more where somebody else has taken its port meanwhile."""
+    root = os.urandom(12).hex()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    for _ in range(3):
+        port = _free_port()
+        command = [
+            str(program), "server", "-dev", "-dev-tls", f"-dev-tls-cert-dir={folder}",
+            "-dev-no-store-token", f"-dev-root-token-id={root}",
+            f"-dev-listen-address=127.0.0.1:{port}",
+        ]  # fmt: skip
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=folder)
+        server = Server(f"https://127.0.0.1:{port}", folder / "vault-ca.pem", root)
+        if _is_up(process, server):
+            return process, server
+        _stop(process)
+    pytest.fail("the OpenBao server did not come up:\n" + (folder / "log").read_text("utf-8"))
+
+
+def _is_up(process: subprocess.Popen[bytes], server: Server) -> bool:
+    """Wait until it answers, or has ended, or two minutes are over."""
+    end = time.monotonic() + 120
+    while time.monotonic() < end and process.poll() is None:
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=1):
-                pass
             if not server.admin().request("GET", "sys/health")["sealed"]:
-                return
+                return process.poll() is None
         except Exception:  # not up yet, in one of many ways
             pass
         time.sleep(0.1)
-    pytest.fail("the OpenBao server did not come up:\n" + log.read_text(errors="replace"))
+    return False
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
