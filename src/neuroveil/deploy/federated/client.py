@@ -6,6 +6,7 @@ own. A message brings the common model and the number of the exchange, and both 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,6 +201,16 @@ def _masked_update(hospital: Hospital, instructions: Any, n_hospitals: int) -> A
 def _evaluate(message: Message, context: Context, hospital: Hospital) -> Message:
     """Judge the common model; figures leave only where rows are protected or made up."""
     arrays, attempt = _received(message, hospital)
+    if hospital.plan.figures_may_leave:
+        return _reply(message, hospital, **{COUNTS: _judged(hospital, arrays, attempt)})
+    # Whether a model fails on private rows is a figure too: the answer is the same either way.
+    with contextlib.suppress(Exception):
+        _judged(hospital, arrays, attempt)
+    return _reply(message, hospital)
+
+
+def _judged(hospital: Hospital, arrays: Arrays, attempt: int) -> dict[str, Any]:
+    """Count calls, and keep the counts in the hospital's folder."""
     counts: dict[str, Any] = {}
     for name in ("validation", "test"):
         rows = hospital.part(name)
@@ -211,4 +222,4 @@ def _evaluate(message: Message, context: Context, hospital: Hospital) -> Message
             f"{name}_negative": calls.negative.tolist(),
         }  # fmt: skip
     write_json(hospital.folder / FIGURES_FILE, {"notice": NOTICE, "attempt": attempt, **counts})
-    return _reply(message, hospital, **{COUNTS: counts if hospital.plan.figures_may_leave else {}})
+    return counts

@@ -8,8 +8,10 @@ paid for.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -112,6 +114,13 @@ class Hospital:
         FederationError
             If the exchange was answered before, or all that was charged is used up.
         """
+        with _alone(self.folder):
+            self._check_unanswered(attempt)
+            write_json(self.folder / ANSWERS_FILE, {"notice": NOTICE, "last": attempt})
+            _flush(self.folder / ANSWERS_FILE)
+            _flush(self.folder)
+
+    def _check_unanswered(self, attempt: int) -> None:
         last = last_answer(self.folder)
         if attempt <= last:
             raise FederationError(
@@ -123,7 +132,28 @@ class Hospital:
                 "training message", f"at most {self.plan.training.attempts} exchanges",
                 f"number {attempt}", "The budget that was charged is used up: make a new plan.",
             )  # fmt: skip
-        write_json(self.folder / ANSWERS_FILE, {"notice": NOTICE, "last": attempt})
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a folder: several runs may ask at once, each in a process of its own."""
+    import fcntl
+
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(number)
+
+
+def _flush(place: Path) -> None:
+    """See that a file or folder is on the disk: an answer must not outlive its count."""
+    number = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def last_answer(folder: Path) -> int:
@@ -150,7 +180,7 @@ def last_answer(folder: Path) -> int:
     except (OSError, ValueError, KeyError, TypeError):
         raise FederationError(
             "hospital folder", f"a count of answers in {ANSWERS_FILE}", "none that can be read",
-            "Restore the file: without it answers could be given twice.",
+            "Join anew, which is charged anew: an older copy could let answers be given twice.",
         ) from None  # fmt: skip
 
 

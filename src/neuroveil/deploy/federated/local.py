@@ -150,17 +150,14 @@ def noisy_units(
     Returns
     -------
     ndarray of int64, shape (n_parameters,)
-        Noisy sum.
-
-    Raises
-    ------
-    ChainError
-        If a gradient is not finite.
+        Noisy sum. A gradient that is not finite counts as 0.
     """
     total = source.discrete_gaussian(noise.integer_scale, (1, plan.n_parameters))[0]
     if rows.labels.size == 0:
         return np.asarray(total)
     gradients = patient_gradients(plan, arrays, rows.inputs, rows.labels)
+    # A huge model makes some rows overflow and others not: a failure would tell, without noise.
+    gradients[~np.isfinite(gradients).all(axis=1)] = 0.0
     clip = ClipL2(plan.privacy.gradient_norm)
     units: IntArray = quantise(gradients, clip, noise.grid_log2, plan.n_parameters)
     return np.asarray(units.sum(axis=0) + total)

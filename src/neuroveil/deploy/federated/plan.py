@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from neuroveil.deploy.federated.specs import (
     InputSpec,
@@ -378,7 +378,11 @@ def _labels(
 def _check(plan: FederationPlan) -> None:
     """Refuse what no study could say, in a plan that came from elsewhere."""
     names = [seat.name for seat in plan.seats]
+    apart = (plan.privacy.max_dropouts, plan.privacy.max_colluding)
     problems: Mapping[str, bool] = {
+        "a setting that is known": plan.setting in get_args(Setting),
+        # Fewer than nobody would shrink the noise shares that the others must make up for.
+        "0 or more that drop out or collude": all(isinstance(n, int) and n >= 0 for n in apart),
         "hospitals with names of their own": len(set(names)) == len(names) >= 1,
         "at least one patient at every hospital": all(seat.n_patients >= 1 for seat in plan.seats),
         "a minimum that hospitals can reach": 1 <= plan.minimum_hospitals <= len(names),

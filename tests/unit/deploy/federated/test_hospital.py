@@ -5,13 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import stat
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from neuroveil.deploy.federated.hospital import Part, open_hospital, write_hospital
+import neuroveil.deploy.federated.hospital as hospital_module
+from neuroveil.deploy.federated.hospital import Part, last_answer, open_hospital, write_hospital
+from neuroveil.deploy.federated.in_process import InProcessGrid
 from neuroveil.deploy.federated.local import judge, noise_source, noisy_units, train_locally
 from neuroveil.deploy.federated.models import (
     check_arrays,
@@ -25,8 +30,13 @@ from neuroveil.deploy.federated.models import (
 )
 from neuroveil.deploy.federated.noise import noise_terms
 from neuroveil.deploy.federated.plan import plan_from_json, write_plan
-from neuroveil.errors import FederationError
+from neuroveil.deploy.federated.progress import RunState
+from neuroveil.deploy.federated.strategy import RefusingStrategy, to_record
+from neuroveil.errors import ChainError, FederationError
 from neuroveil.privacy.randomness import SimulationRandomness
+
+HUGE = {"0.weight": np.array([[1.7e308, -1.7e308, 0.0]]), "0.bias": np.zeros(1)}
+"""Finite, and a logit that is no number for inputs above 1.06."""
 
 
 @pytest.fixture
@@ -50,8 +60,43 @@ class TestAnswers:
 
     def test_a_lost_count_is_not_started_anew(self, hospital) -> None:
         (hospital.folder / "answers.json").unlink()
-        with pytest.raises(FederationError, match="Restore"):
+        with pytest.raises(FederationError, match="Join anew"):
             hospital.count_answer(1)
+
+    def test_are_given_once_to_several_who_ask_at_the_same_time(
+        self, hospital, monkeypatch
+    ) -> None:
+        """Two runs at once: without a lock both would read the same count before either writes."""
+
+        def slowly(folder):
+            last = last_answer(folder)
+            time.sleep(0.05)
+            return last
+
+        monkeypatch.setattr(hospital_module, "last_answer", slowly)
+        refused = []
+
+        def ask() -> None:
+            try:
+                hospital.count_answer(1)
+            except FederationError as error:
+                refused.append(error)
+
+        askers = [threading.Thread(target=ask) for _ in range(4)]
+        for each in askers:
+            each.start()
+        for each in askers:
+            each.join()
+        assert len(refused) == 3
+        assert last_answer(hospital.folder) == 1
+
+    def test_are_on_the_disk_before_they_are_computed(self, hospital, monkeypatch) -> None:
+        """A power cut after an answer must not take its count away."""
+        flushed = []
+        monkeypatch.setattr(os, "fsync", lambda number: flushed.append(os.fstat(number).st_ino))
+        hospital.count_answer(1)
+        for place in (hospital.folder / "answers.json", hospital.folder):
+            assert place.stat().st_ino in flushed
 
 
 class TestTheFolder:
@@ -143,6 +188,35 @@ class TestSteps:
         assert set(updated) == set(start)
         assert np.isfinite(flatten(updated, parameter_shapes(hospital.plan))).all()
 
+    def test_a_model_that_makes_some_rows_overflow_learns_nothing_from_it(self, make_plan) -> None:
+        """A failure would tell, without noise, that somebody's inputs are large."""
+        plan = make_plan("dp_sgd")
+        noise = noise_terms(plan)
+        some = Part(np.array([[0.1, 0.2, 0.3]]), np.array([True]))
+        large = Part(np.array([[0.1, 0.2, 0.3], [1.2, 1.2, 0.0]]), np.array([True, True]))
+        found = [
+            noisy_units(plan, HUGE, rows, noise, SimulationRandomness(1)) for rows in (some, large)
+        ]
+        np.testing.assert_array_equal(*found)
+
+    def test_a_model_that_fails_on_private_rows_is_answered_like_any_other(
+        self, make_plan, make_folders
+    ) -> None:
+        plan = make_plan("dp_sgd", test_share=0.2, simulation=False, seed=None)
+        folder = make_folders(plan)[1]["h0"]
+        rows = Part(np.array([[1.2, 1.2, 0.0]]), np.array([True]))
+        with pytest.raises(ChainError):
+            judge(plan, HUGE, rows)
+        with (folder / "rows.npz").open("r+b") as file:
+            kept = dict(np.load(folder / "rows.npz"))
+            np.savez(file, **kept | {"test_inputs": rows.inputs, "test_labels": rows.labels})
+        grid, asked = InProcessGrid({1001: folder}), {1001: "h0"}
+        strategy = RefusingStrategy(plan, RunState(HUGE), asked)
+        (message,) = strategy.configure_evaluate(1, to_record(HUGE), None, grid)
+        (reply,) = grid.send_and_receive([message])
+        assert not reply.has_error()
+        assert dict(reply.content.metric_records["counts"]) == {"patients": 12}
+
     def test_nobody_is_judged_where_nobody_judges(self, make_plan) -> None:
         plan = make_plan()
         nobody = Part(np.zeros((0, 3)), np.zeros(0, dtype=bool))
@@ -170,6 +244,9 @@ class TestPlans:
     @pytest.mark.parametrize(("setting", "changed"), [
         ("none", {"simulation": False, "seed": None}),
         ("dp_sgd", {"simulation": False, "seed": 3}),
+        ("dp-sgd", {}),
+        ("distributed", {"max_colluding": -100}),
+        ("distributed", {"max_dropouts": -1}),
         ("dp_sgd", {"stopping": "validation"}),
         ("distributed", {"aggregation": "median"}),
         ("distributed", {"max_dropouts": 3}),
