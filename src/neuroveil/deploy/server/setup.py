@@ -133,9 +133,8 @@ def create_trusted(settings: ServerSettings) -> None:
     Parameters
     ----------
     settings : ServerSettings
-        With the section ``[trusted]``. What is there already stays: ``serve init`` makes both in
-        the server's folder, and after a change to PostgreSQL or to another key service this
-        makes what is missing there.
+        With the section ``[trusted]``. A server that starts never does this: a ledger that has
+        gone must not begin anew.
     """
     from neuroveil.deploy.server.consortium.vault import create_data_keystore
     from neuroveil.ledger import Ledger

@@ -91,4 +91,5 @@ JOB = sa.Table(
     sa.Column("worker", sa.String(32)),
     sa.Column("lease", sa.Float, nullable=False),
     sa.Column("charged", sa.Integer),
+    sa.Column("commitment", sa.Text),
 )

@@ -111,7 +111,8 @@ def test_what_cannot_be_kept_or_paid_is_refused_before_review(world_at, wish):
 
 @pytest.mark.parametrize(
     "wish",
-    [{"epsilon": 0}, {"epsilon": "1"}, {"epsilon": float("nan")}, {"mechanism": "gaussian"},
+    [{"epsilon": 0}, {"epsilon": 10**400}, {"delta": -(10**400)},
+     {"epsilon": "1"}, {"epsilon": float("nan")}, {"mechanism": "gaussian"},
      {"epsilon": True}, {"delta": "x"}],
 )  # fmt: skip
 def test_requests_that_are_none_are_refused(world_at, wish):
@@ -197,6 +198,36 @@ def test_a_worker_that_has_lost_its_claim_does_not_charge(world_at):
     with pytest.raises(LostClaimError):
         world.jobs.publish(slow, {})
     assert len(world.spends()) == 1
+
+
+def test_a_ledger_that_was_exchanged_is_noticed(world_at):
+    """An old copy would give spent budget back."""
+    world = world_at("complete")
+    file = world.settings.ledger_location
+    before = file.read_bytes()
+    for _ in range(2):
+        world.request()
+        world.review()
+        job = world.jobs.claim()
+        proposal = read_proposal(world.proposal)
+        settings = promise(proposal, Wish(1.0, None, "mean_covariance"), world.n_people)
+        request = spend(proposal, settings, world.n_people, job.release)
+        if world.spends():
+            file.write_bytes(before)
+            with pytest.raises(BudgetError, match="replaced"):
+                world.jobs.charge(job, Ledger(file), request)
+            return
+        world.jobs.charge(job, world.ledger, request)
+        world.jobs.fail(job, {})
+
+
+@pytest.mark.parametrize("kind", ["", "roster\x00", "../x", "release"])
+def test_kinds_and_names_that_are_none_are_not_found(world_at, kind):
+    world = world_at("complete")
+    north = world.party("North")
+    assert refused(world.uploads.receive, north, "six", kind, 0, b"x") == "not_found"
+    assert refused(world.uploads.complete, north, "six", kind) == "not_found"
+    assert refused(world.releases.files, north, "six", f"{kind}\x00") == "not_found"
 
 
 def test_a_claim_is_renewed_while_its_job_runs(world_at):

@@ -13,6 +13,7 @@ from neuroveil.deploy.server.people import add_person, remove_person
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.errors import StudyError
 from neuroveil.keys import create_key
+from neuroveil.types.certificate import digest
 
 pytestmark = pytest.mark.slow  # the world takes a few seconds to be made
 
@@ -67,7 +68,8 @@ def test_a_proposal_asks_for_no_less_than_the_server(world_at):
     [
         {"columns": []}, {"columns": ["Cz__variance", "Cz__variance"]}, {"columns": ["../../x"]},
         {"reference": {}}, {"policy": "keep_newest"}, {"clip_norm": -1.0}, {"signal": 3},
-        {"title": "two\nlines"}, {"unknown": 1}, {"hospitals": ["North", "North"]},
+        {"title": "two\nlines"}, {"title": "\ud800"}, {"signal": {"x": float("inf")}},
+        {"unknown": 1}, {"hospitals": ["North", "North"]},
     ],
 )  # fmt: skip
 def test_a_proposal_that_is_not_sound_is_refused(world_at, changes):
@@ -176,6 +178,19 @@ def test_an_abandoned_study_keeps_no_rows(world_at):
     assert delete_due(world.database, world.settings.trusted) == ["six"]
     assert not world.status()["holds_rows"]
     assert refused(world.request) == "wrong_state"
+
+
+def test_what_was_begun_for_a_study_that_ended_is_refused(world_at):
+    world = world_at("collecting")
+    content, north = roster_bytes(world.rosters["North"]), world.party("North")
+    document = {"kind": "roster", "size": len(content), "digest": digest(content),
+                "terms": world.terms}  # fmt: skip
+    world.uploads.begin(north, "six", document)
+    world.uploads.receive(north, "six", "roster", 0, content)
+    world.studies.abandon(world.party("North admin"), "six")
+    assert delete_due(world.database, world.settings.trusted) == ["six"]
+    assert refused(world.uploads.complete, north, "six", "roster") == "wrong_state"
+    assert refused(world.uploads.receive, north, "six", "roster", 0, b"x") == "wrong_state"
 
 
 def test_a_study_that_nobody_releases_expires(world_at):

@@ -29,6 +29,7 @@ from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.server.tables import JOB, RELEASE
 from neuroveil.errors import MachineError
 from neuroveil.ledger import Ledger
+from neuroveil.ledger.anchor import from_json, to_json
 from neuroveil.types.charge import Charge, ChargeRequest
 
 WAITING, RUNNING, DONE = "waiting", "running", "done"
@@ -171,15 +172,16 @@ class Jobs:
         LostClaimError
             If another worker has the job, or it was charged before.
         BudgetError
-            If there is no room.
+            If there is no room, or this is not the ledger of the last charge.
         """
         with self._owned(job) as connection:
             if self.charged_entry(job, ledger) is not None:
                 raise _lost()
+            _require_same_ledger(connection, ledger)
             charge = ledger.reserve(request)
-            connection.execute(
-                JOB.update().where(JOB.c.release == job.release).values(charged=charge.entry)
-            )
+            assert charge.commitment is not None
+            values = {"charged": charge.entry, "commitment": json.dumps(to_json(charge.commitment))}
+            connection.execute(JOB.update().where(JOB.c.release == job.release).values(**values))
             facts = {"study": job.study, "release": job.release, "entry": charge.entry,
                      "epsilon": float(request.epsilon), "delta": float(request.delta)}  # fmt: skip
             audit_log.append(connection, "release.charged", facts)
@@ -225,6 +227,14 @@ class Jobs:
             if connection.execute(is_mine).first() is None:
                 raise _lost()
             yield connection
+
+
+def _require_same_ledger(connection: sa.Connection, ledger: Ledger) -> None:
+    """Refuse a ledger that was exchanged, or an old copy, since the last charge."""
+    charged = sa.select(JOB.c.commitment).where(JOB.c.charged.is_not(None))
+    last = connection.execute(charged.order_by(JOB.c.charged.desc()).limit(1)).scalar()
+    if last is not None:
+        ledger.check_commitment(from_json(json.loads(last)))
 
 
 def _decide(connection: sa.Connection, job: Job, state: str, facts: Mapping[str, Any]) -> None:

@@ -109,7 +109,7 @@ def read_proposal(document: Any) -> Proposal:
         text = validated(ProposalText, document)
         columns = _columns(text.columns)
         scaling = reference_from_json(text.reference).scaling_for(columns)
-        canonical_json(text.signal)
+        canonical_json(text.model_dump())
     except NeuroveilError as error:
         raise _bad(f"proposal: {error.where}", error.expected) from None
     except (ValueError, TypeError, OverflowError, RecursionError):

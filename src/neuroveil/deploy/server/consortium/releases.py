@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import secrets
 import time
 from pathlib import Path
@@ -40,6 +41,7 @@ from neuroveil.types.certificate import canonical_json, digest
 REQUESTED, APPROVED, DECLINED = "requested", "approved", "declined"
 PUBLISHED, FAILED = "published", "failed"
 
+_NAME = re.compile("[0-9a-f]{32}")
 _READERS = ("hospital", "site_administrator", "principal_investigator", "reviewer")
 
 
@@ -228,7 +230,8 @@ class Releases:
 
 def _release(connection: sa.Connection, study: str, release: str) -> sa.Row[Any]:
     wanted = (RELEASE.c.release == release) & (RELEASE.c.study == study)
-    row = connection.execute(sa.select(RELEASE).where(wanted)).first()
+    is_name = _NAME.fullmatch(release) is not None
+    row = connection.execute(sa.select(RELEASE).where(wanted)).first() if is_name else None
     if row is None:
         raise Refusal("not_found", "a release of this study", "none of this name",
                       "See `neuroveil consortium status`.")  # fmt: skip
@@ -237,20 +240,26 @@ def _release(connection: sa.Connection, study: str, release: str) -> sa.Row[Any]
 
 def _read_wish(document: Any) -> Wish:
     parts = document if isinstance(document, dict) else {}
-    epsilon, delta = parts.get("epsilon"), parts.get("delta")
-    numbers = [each for each in (epsilon, delta) if each is not None]
-    are_numbers = all(
-        isinstance(each, int | float) and not isinstance(each, bool) and math.isfinite(each)
-        for each in numbers
-    )
-    if epsilon is None or not are_numbers or epsilon <= 0 or (
-        parts.get("mechanism") not in MECHANISMS
-    ):  # fmt: skip
+    epsilon, delta = _number(parts.get("epsilon")), parts.get("delta")
+    is_sound = epsilon is not None and epsilon > 0 and parts.get("mechanism") in MECHANISMS
+    if not is_sound or (delta is not None and _number(delta) is None):
         raise Refusal(
             "bad_request", f"an epsilon above 0, and a mechanism of {', '.join(MECHANISMS)}",
             "something else", "Use `neuroveil consortium request`.",
         )  # fmt: skip
-    return Wish(float(epsilon), None if delta is None else float(delta), parts["mechanism"])
+    assert epsilon is not None
+    return Wish(epsilon, None if delta is None else _number(delta), parts["mechanism"])
+
+
+def _number(value: Any) -> float | None:
+    """Read a number that is one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _unkept(expected: str, found: str, remedy: str) -> Refusal:

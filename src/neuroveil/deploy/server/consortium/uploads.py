@@ -94,8 +94,7 @@ class Uploads:
                 if known.content_mac != mac:
                     raise _closed()
                 return self._answer(known, content)
-            if row.state != _STEP[kind]:
-                raise wrong_state(f"a study that is {_STEP[kind]}", row.state)
+            _require_step(row.state, kind)
             _require_terms(document.get("terms"), proposal_of(row).terms)
             if known is None or (known.content_mac, known.size) != (mac, size):
                 self._store.require_room(size)
@@ -136,8 +135,7 @@ class Uploads:
         with self._database.writing() as connection:
             state = self._study(connection, party, study).state
             row = _open(connection, party, study, kind)
-            if state != _STEP[row.kind]:
-                raise wrong_state(f"a study that is {_STEP[row.kind]}", state)
+            _require_step(state, row.kind)
             if offset != row.received:
                 raise Refusal(
                     "wrong_offset", f"the chunk that begins at byte {row.received}",
@@ -180,6 +178,7 @@ class Uploads:
         with self._database.reading() as connection:
             row = self._study(connection, party, study)
             upload = _open(connection, party, study, kind)
+            _require_step(row.state, upload.kind)
             if upload.received != upload.size:
                 raise Refusal("incomplete", "all bytes that were announced", "a part of them",
                               "Send the rest first.")  # fmt: skip
@@ -349,7 +348,9 @@ def read_content(connection: sa.Connection, vault: Vault, upload: sa.Row[Any]) -
 
 
 def _open(connection: sa.Connection, party: Party, study: str, kind: str) -> sa.Row[Any]:
-    row = connection.execute(sa.select(UPLOAD).where(_of(party, study, kind))).first()
+    row = None
+    if kind in KINDS:
+        row = connection.execute(sa.select(UPLOAD).where(_of(party, study, kind))).first()
     if row is None:
         raise Refusal("not_found", "something that was begun", "nothing of this kind",
                       "Use `neuroveil submit`.")  # fmt: skip
@@ -382,6 +383,12 @@ def _require_terms(stated: Any, terms: dict[str, str]) -> None:
 
 def _place(study: str, hospital: str, kind: str, position: int) -> str:
     return f"{study}|{hospital}|{kind}|{position}"
+
+
+def _require_step(state: str, kind: str) -> None:
+    """Refuse what is not to be sent now."""
+    if state != _STEP[kind]:
+        raise wrong_state(f"a study that is {_STEP[kind]}", state)
 
 
 def _closed() -> Refusal:
