@@ -81,9 +81,18 @@ def init(face: Face, folder: Path, study_file: Path, **chosen: Any) -> int:
     face.result(
         document,
         f"Made {folder.name}. Hospitals need its ca.pem, and to check receipts:\n"
-        f"public key   {made.public_key}",
+        f"public key   {made.public_key}{_about_passphrase(folder)}",
     )
     return 0
+
+
+def _about_passphrase(folder: Path) -> str:
+    if not (folder / "data.passphrase").exists():
+        return ""
+    return (
+        "\nThe passphrase of the key that seals rows lies beside it, in data.passphrase. Move it "
+        "elsewhere,\nand name its place in NEUROVEIL_KEY_PASSPHRASE_FILE."
+    )
 
 
 def _trusted(chosen: dict[str, Any]) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from neuroveil.deploy.tls import create_identity
 from neuroveil.errors import StudyError, StudyMistake
 from neuroveil.keys import SiteKey, create_key, load_key
 from neuroveil.study import Study
+from neuroveil.study.validation import validated
 from neuroveil.types.certificate import canonical_json, digest
 
 KEY_FILE = "server.key"
@@ -104,7 +105,7 @@ def create_server(
 
     Terms.model_validate(terms)
     if trusted is not None:
-        Trusted.model_validate(trusted)
+        validated(Trusted, trusted)
     if folder.exists() and any(folder.iterdir()):
         raise StudyError([StudyMistake(
             "server folder", "a new or empty folder", "one with files in it",
