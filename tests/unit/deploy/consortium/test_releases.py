@@ -135,6 +135,17 @@ def test_a_review_is_by_another_person_of_the_very_request(world_at):
     assert refused(world.review) == "forbidden"
 
 
+def test_a_study_that_was_ended_after_the_request_is_not_released(world_at):
+    """A hospital that withdraws before the review is heard."""
+    world = world_at("complete")
+    world.request()
+    world.studies.abandon(world.party("South admin"), "six")
+    assert refused(world.review) == "wrong_state"
+    assert world.worker.work_once() is False
+    assert world.status()["state"] == "abandoned"
+    assert world.spends() == []
+
+
 def test_a_declined_request_spends_nothing_and_another_may_follow(world_at):
     world = world_at("complete")
     world.request()

@@ -19,9 +19,10 @@ from neuroveil.deploy.pseudonymised import (
 )
 from neuroveil.deploy.receipt import RECEIPT, holds
 from neuroveil.deploy.server.consortium.uploads import read_content
+from neuroveil.deploy.server.consortium.vault import open_vault
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.server.tables import CHUNK, DATA_KEY, UPLOAD
-from neuroveil.errors import MachineError, RecordingError
+from neuroveil.errors import MachineError, RecordingError, StudyError
 from neuroveil.types.certificate import digest
 
 pytestmark = pytest.mark.slow  # the world takes a few seconds to be made
@@ -178,3 +179,16 @@ def test_a_small_file_that_unfolds_to_a_large_one_is_not_unfolded(world_at):
     assert len(long) < 200_000
     with pytest.raises(RecordingError, match="packed"):
         read_roster(long, world.settings.trusted.largest_n_rows)
+
+
+def test_without_the_passphrase_of_the_key_service_nothing_is_read(world_at, monkeypatch, tmp_path):
+    world = world_at("complete")
+    assert (world.root / "data.passphrase").stat().st_mode & 0o077 == 0
+    moved = (world.root / "data.passphrase").rename(tmp_path / "elsewhere")
+    with pytest.raises(StudyError, match="passphrase"):
+        open_vault(world.settings)
+    monkeypatch.setenv("NEUROVEIL_KEY_PASSPHRASE_FILE", str(moved))
+    vault = open_vault(world.settings)
+    with world.database.reading() as connection:
+        upload = connection.execute(sa.select(UPLOAD)).first()
+        assert read_content(connection, vault, upload)[:4] == b"PAR1"
