@@ -142,6 +142,13 @@ def clipped(rows: FloatArray) -> FloatArray:
     return rows * np.minimum(1.0, C / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
+@pytest.fixture(scope="module")
+def many_rows() -> tuple[FloatArray, FloatArray]:
+    """Forty thousand rows with the spectrum, and the same rows clipped."""
+    rows = np.random.default_rng(0).normal(size=(40_000, D)) * np.sqrt(SPECTRUM)
+    return rows, clipped(rows)
+
+
 class TestForecastsOfRows:
     """The table of row releases on the same spectrum (n = 2000), from closed forms alone."""
 
@@ -163,7 +170,9 @@ class TestForecastsOfRows:
         ("epsilon", "figure"),
         [(0.5, 0.071), (1.0, 0.140), (2.0, 0.266), (5.0, 0.535), (10.0, 0.706), (20.0, 0.815)],
     )
-    def test_public_pca_privunit_and_wiener(self, epsilon: float, figure: float) -> None:
+    def test_public_pca_privunit_and_wiener(
+        self, many_rows: tuple[FloatArray, FloatArray], epsilon: float, figure: float
+    ) -> None:
         """Fixed seed, 40,000 rows (sampling error about .003), noise with the mechanism's error.
 
         The published figures are of rows that are clipped before they are projected. Ours are
@@ -172,9 +181,8 @@ class TestForecastsOfRows:
         setting = Setting(SPECTRUM, 2000, epsilon, DELTA, C)
         found = forecast(Candidate("privunit", "public_basis"), setting)
         noise = setting.row_utility("privunit", found.rank).rmse ** 2
-        rng = np.random.default_rng(0)
-        rows = rng.normal(size=(40_000, D)) * np.sqrt(SPECTRUM)
-        bounded = clipped(rows)
+        rows, bounded = many_rows
+        rng = np.random.default_rng(1)
         correlation = []
         for kept in (bounded[:, : found.rank], clipped(rows[:, : found.rank])):
             released = kept + rng.normal(size=kept.shape) * np.sqrt(noise)
