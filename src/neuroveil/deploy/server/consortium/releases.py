@@ -7,6 +7,7 @@ import math
 import re
 import secrets
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -123,12 +124,13 @@ class Releases:
         Raises
         ------
         Refusal
-            If the reviewer may not, another request is meant, or it was decided before.
+            If the reviewer may not, another request is meant, it was decided before, or the
+            study has ended in the meantime.
         """
         party.require("reviewer")
         approve = read_decision(document)
         with self._database.writing() as connection:
-            require_study(connection, party, study)
+            state = require_study(connection, party, study).state
             row = _release(connection, study, release)
             require_same(document.get("request"), row.request_digest, "request")
             # One key has one role, so this can only be the same person by a later mistake.
@@ -140,6 +142,8 @@ class Releases:
                 if row.reviewed_by == party.key_id and row.state == wanted:
                     return
                 raise wrong_state("a request that was not decided", row.state)
+            if approve and state != COMPLETE:  # a hospital may have withdrawn since the request
+                raise wrong_state("a study that is complete", state)
             values = {"state": wanted, "reviewed_by": party.key_id}
             connection.execute(
                 RELEASE.update().where(RELEASE.c.release == release).values(**values)
@@ -210,7 +214,7 @@ class Releases:
         if row.state != PUBLISHED:
             raise wrong_state("a release that is published", row.state)
         folder = self._settings.releases / str(row.release)
-        return manifest_of(folder), folder
+        return _manifest(folder), folder
 
     def _promised(self, row: sa.Row[Any], wish: Wish, release: str) -> dict[str, Any]:
         """Refuse now what the job would refuse: the reviewer sees only what can be done."""
@@ -226,6 +230,12 @@ class Releases:
         except NeuroveilError as error:
             raise _unkept(error.expected, error.found, error.remedy) from None
         return request_facts(settings, request)
+
+
+@lru_cache(maxsize=32)
+def _manifest(folder: Path) -> Manifest:
+    """Digest a published folder once; it never changes, and who fetches it would notice."""
+    return manifest_of(folder)
 
 
 def _release(connection: sa.Connection, study: str, release: str) -> sa.Row[Any]:
