@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from neuroveil.deploy.federated.local import N_BINS
 from neuroveil.deploy.federated.noise import noise_terms
 from neuroveil.deploy.federated.plan import FederationPlan
 
@@ -20,11 +21,14 @@ def message_bytes(plan: FederationPlan) -> int:
     -------
     int
         Models both ways; under masks also keys and shares, which grow with the square of the
-        number of hospitals. An estimate from above, without Flower's own envelope.
+        number of hospitals; and counts of calls where every round is judged. An estimate from
+        above, without Flower's own envelope.
     """
     n, model = len(plan.seats), 8 * plan.n_parameters + 1024
     masks = n * n * 2048 if plan.privacy.is_masked else 0
-    return 2 * n * model + masks
+    is_judged = plan.simulation or plan.training.stopping == "validation"
+    judging = n * (model + 2 * 2 * 8 * N_BINS) if is_judged else 0
+    return 2 * n * model + masks + judging
 
 
 def noise_in_a_step(plan: FederationPlan) -> float | None:

@@ -17,6 +17,7 @@ from neuroveil.deploy.federated.compare import SETTINGS, compare_settings
 from neuroveil.deploy.federated.direct import train_directly
 from neuroveil.deploy.federated.figures import judged, judged_by_hospital
 from neuroveil.deploy.federated.hospital import Part
+from neuroveil.deploy.federated.in_process import run_in_process
 from neuroveil.deploy.federated.local import N_BINS
 from neuroveil.deploy.federated.plan import plan_from_study
 from neuroveil.deploy.federated.planned import message_bytes, noise_in_a_step
@@ -177,6 +178,13 @@ def test_messages_are_counted_before_the_first_round(make_plan) -> None:
     assert message_bytes(bare) < message_bytes(masked)
     assert noise_in_a_step(bare) is None
     assert noise_in_a_step(masked) > 0
+
+
+@pytest.mark.parametrize("setting", ["none", "distributed"])
+def test_no_round_takes_more_than_was_foretold(make_plan, make_folders, setting) -> None:
+    plan = make_plan(setting, test_share=0.2, kind="mlp")
+    for record in run_in_process(*make_folders(plan)).rounds:
+        assert record.bytes_sent + record.bytes_received <= message_bytes(plan)
 
 
 def check_whole(study: Study, engine: str) -> None:
