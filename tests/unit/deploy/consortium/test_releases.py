@@ -146,6 +146,21 @@ def test_a_study_that_was_ended_after_the_request_is_not_released(world_at):
     assert world.spends() == []
 
 
+def test_a_hospital_can_withdraw_until_the_review_and_not_after(world_at):
+    world = world_at("complete")
+    world.request()
+    world.studies.abandon(world.party("North admin"), "six")
+    assert refused(world.review) == "wrong_state"
+    assert not world.worker.work_once()
+    assert not world.status()["holds_rows"]
+    assert world.spends() == []
+    world = world_at("complete")
+    world.request()
+    world.review()
+    admin = world.party("North admin")
+    assert refused(world.studies.abandon, admin, "six") == "wrong_state"
+
+
 def test_a_declined_request_spends_nothing_and_another_may_follow(world_at):
     world = world_at("complete")
     world.request()
