@@ -88,7 +88,7 @@ def start(world: World, log: Path) -> subprocess.Popen[bytes]:
     with log.open("ab") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=stream)
     context = ssl.create_default_context(cafile=world.server / "ca.pem")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()
         try:
@@ -247,7 +247,7 @@ def test_from_a_proposal_to_a_published_release(world, log):  # noqa: PLR0915
     act("investigator", "request", "three", "--epsilon", "1", code=2)  # rows are missing
     sent = [start_sending(world, hospital) for hospital in HOSPITALS]  # three processes at once
     for process in sent:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=600)
         said.append(f"{out}{err}")
         assert process.returncode == 0, err
         assert json.loads(out)["receipt"]["kind"] == "features"
@@ -258,7 +258,7 @@ def test_from_a_proposal_to_a_published_release(world, log):  # noqa: PLR0915
     assert asked["trust_model"] in ("central", "shuffled")
     act("investigator", "review", "three", code=2)
     act("reviewer", "review", "three")
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 600
     while (status := act("auditor", "status", "three"))["holds_rows"]:
         assert time.monotonic() < deadline, log.read_text()
         assert status["releases"][-1]["state"] != "failed", status

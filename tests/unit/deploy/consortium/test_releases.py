@@ -280,13 +280,13 @@ def test_a_bug_in_a_job_fails_it_without_words_of_the_bug(world_at, monkeypatch,
     world.review()
 
     def broken(*_: object) -> None:
-        raise ValueError("Ola Nordmann")
+        raise ValueError("CANARY7f3a")
 
     monkeypatch.setattr("neuroveil.deploy.server.consortium.worker.cohort_table", broken)
     world.worker.work_once()
     status = world.status()
     assert status["releases"][0]["state"] == "failed"
-    assert "Ola" not in f"{status}{capsys.readouterr()}{world.events()}"
+    assert "CANARY" not in f"{status}{capsys.readouterr()}{world.events()}"
     assert world.spends() == []
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -155,16 +157,18 @@ def test_malformed_rows_are_refused_without_their_content(world_at):
         place = table.schema.get_field_index(name)
         return packed(table.set_column(place, name, pa.array(values)))
 
-    feature, secret = columns[0].name, "Ola Nordmann"
+    feature, secret = columns[0].name, "CANARY7f3a"
     wrong = [
         b"", b"PAR1", good[:-9], secret.encode(), packed(table, compression="gzip"),
         packed(table, use_dictionary=True), packed(table.drop_columns([feature])),
         packed(table.append_column("name", pa.array([secret] * 12))),
         packed(table.select(table.column_names[::-1])), packed(table.slice(0, 0)),
         changed(feature, [math.inf] * 12), changed(feature, [None] * 12),
+        changed(feature, [1e308] * 12), changed(feature, [-1e101] * 12),
         changed(feature, [secret] * 12), changed("global_id", [secret] * 12),
         changed("global_id", [ids[0]] * 12), changed("n_windows", [-1] * 12),
-        changed("seconds", [math.nan] * 12), packed(pa.concat_tables([table, table])),
+        changed("seconds", [math.nan] * 12), changed("seconds", [1e308] * 12),
+        packed(pa.concat_tables([table, table])),
     ]  # fmt: skip
     for number, content in enumerate(wrong):
         with pytest.raises(RecordingError) as caught:
@@ -192,3 +196,24 @@ def test_without_the_passphrase_of_the_key_service_nothing_is_read(world_at, mon
     with world.database.reading() as connection:
         upload = connection.execute(sa.select(UPLOAD)).first()
         assert read_content(connection, vault, upload)[:4] == b"PAR1"
+
+
+COUNTING = """
+import os, sys
+import pyarrow.parquet
+from neuroveil.deploy.pseudonymised import read_roster
+
+content = sys.stdin.buffer.read()
+before = len(os.listdir("/proc/self/task"))
+read_roster(content, 12)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+def test_rows_are_read_without_threads(world_at):
+    """A pool of Arrow's now and then aborts the process that examines an honest file."""
+    content = roster_bytes(world_at("new").rosters["North"])
+    counted = subprocess.run(
+        [sys.executable, "-c", COUNTING], input=content, capture_output=True, check=True
+    )
+    assert counted.stdout.strip() == b"0"
