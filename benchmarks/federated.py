@@ -25,8 +25,7 @@ from typing import Any
 
 from neuroveil.deploy.federated.compare import Compared, compare_settings
 from neuroveil.deploy.federated.plan import plan_from_study
-from neuroveil.deploy.federated.planned import message_bytes
-from neuroveil.deploy.federated.simulate import simulate_federation
+from neuroveil.deploy.federated.simulate import Engine, simulate_federation
 from neuroveil.pipeline.promise import planning_scaling
 from neuroveil.study import Study, load_study
 
@@ -72,22 +71,22 @@ def settings_table(n_seeds: int) -> dict[str, Any]:
     return table
 
 
-def simulation() -> dict[str, Any]:
+def simulation(engine: Engine) -> dict[str, Any]:
     """Twenty hospitals in Flower's simulation, under masks."""
     with tempfile.TemporaryDirectory() as place:
         asked = study(Path(place), 1.0, SIMULATED, setting="distributed", rounds=3, rate=1.0)
         start = time.monotonic()
-        result = simulate_federation(asked, audit=False).result
+        result = simulate_federation(asked, audit=False, engine=engine).result
         seconds = time.monotonic() - start
     rounds, pooled = result.chain["rounds"], result.pooled
     assert pooled is not None
     assert pooled.balanced_accuracy is not None
     return {
-        "hospitals": SIMULATED, "patients": 50 * SIMULATED, "setting": "distributed",
+        "engine": engine, "hospitals": SIMULATED, "patients": 50 * SIMULATED,
+        "setting": "distributed",
         "epsilon": 1.0, "seconds": round(seconds, 1),
         "seconds_a_round": [each["seconds"] for each in rounds],
         "bytes_a_round": [each["bytes_sent"] + each["bytes_received"] for each in rounds],
-        "bytes_expected_at_most": message_bytes(plan_from_study(asked)),
         "hospitals_in": [len(each["hospitals_in"]) for each in rounds],
         "balanced_accuracy": pooled.to_json()["balanced_accuracy"],
     }  # fmt: skip
@@ -98,6 +97,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="accepted; output is JSON always")
     parser.add_argument("--quick", action="store_true", help="fewer seeds, no simulation")
     parser.add_argument("--write", action="store_true", help=f"write {PLACE.name}")
+    parser.add_argument(
+        "--engine", choices=["ray", "process"], default="ray", help="of the simulation"
+    )
     options = parser.parse_args()
     root = Path(__file__).parents[1]
     commit = subprocess.run(
@@ -107,11 +109,11 @@ def main() -> None:
     start = time.monotonic()
     n_seeds = QUICK_SEEDS if options.quick else SEEDS
     document = {
-        "command": "python benchmarks/federated.py" + (" --quick" if options.quick else " --write"),
+        "command": " ".join(["python", "benchmarks/federated.py", *sys.argv[1:]]),
         "commit": commit, "python": platform.python_version(), "hospitals": 6,
         "patients_a_hospital": 50, "seeds": n_seeds, "separation": SEPARATION,
         "settings": settings_table(n_seeds),
-        "simulation": None if options.quick else simulation(),
+        "simulation": None if options.quick else simulation(options.engine),
         "seconds": round(time.monotonic() - start, 1),
     }  # fmt: skip
     text = json.dumps(document, indent=2)
