@@ -193,18 +193,35 @@ def patient_gradients(
     ndarray of float64, shape (n, n_parameters)
         Gradients of the logistic loss (no unit).
     """
-    shapes = parameter_shapes(plan)
     if labels.size == 0:
         return np.zeros((0, plan.n_parameters))
-    torch, opacus = require("torch", "opacus.grad_sample")
+    (opacus,) = require("opacus.grad_sample")
     module = opacus.GradSampleModule(build_module(plan, arrays), loss_reduction="sum")
+    # In a batch the last digits of a row's gradient depend on who else is in it, and models can be
+    # made that turn last digits into whole gradients. So rows go one by one, but where nobody is
+    # to be protected.
+    size = labels.size if plan.simulation else 1
+    return np.concatenate([
+        _batch_gradients(plan, module, inputs[first : first + size], labels[first : first + size])
+        for first in range(0, labels.size, size)
+    ])  # fmt: skip
+
+
+def _batch_gradients(
+    plan: FederationPlan, module: Any, inputs: FloatArray, labels: Labels
+) -> FloatArray:
+    (torch,) = require("torch")
+    module.zero_grad(set_to_none=True)
     with warnings.catch_warnings():
         # PyTorch warns of opacus' hooks, which fire on outputs because inputs need no gradient.
         warnings.filterwarnings("ignore", message="Full backward hook")
         _loss(module, torch, inputs, labels).backward()
     by_name = {name.removeprefix("_module."): p for name, p in module.named_parameters()}
     return np.concatenate(
-        [by_name[name].grad_sample.detach().numpy().reshape(labels.size, -1) for name in shapes],
+        [
+            by_name[name].grad_sample.detach().numpy().reshape(labels.size, -1)
+            for name in parameter_shapes(plan)
+        ],
         axis=1,
     )
 
@@ -238,8 +255,9 @@ def mean_gradient(
 
 
 def _loss(module: Any, torch: Any, inputs: FloatArray, labels: Labels) -> Any:
-    logits = module(torch.from_numpy(np.ascontiguousarray(inputs))).squeeze(1)
-    truth = torch.from_numpy(labels.astype(np.float64))
+    # Copies, since where a row lies in memory can change the last digits too.
+    logits = module(torch.tensor(inputs)).squeeze(1)
+    truth = torch.tensor(labels, dtype=torch.float64)
     return torch.nn.functional.binary_cross_entropy_with_logits(logits, truth, reduction="sum")
 
 

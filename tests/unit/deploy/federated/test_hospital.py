@@ -31,6 +31,7 @@ from neuroveil.deploy.federated.models import (
 from neuroveil.deploy.federated.noise import noise_terms
 from neuroveil.deploy.federated.plan import plan_from_json, write_plan
 from neuroveil.deploy.federated.progress import RunState
+from neuroveil.deploy.federated.specs import InputSpec, ModelSpec
 from neuroveil.deploy.federated.strategy import RefusingStrategy, to_record
 from neuroveil.errors import ChainError, FederationError
 from neuroveil.privacy.randomness import SimulationRandomness
@@ -150,6 +151,20 @@ class TestSteps:
             np.testing.assert_allclose(found[:, i], slope, atol=1e-6)
         mean = mean_gradient(plan, unflatten(vector, shapes), inputs, labels)
         np.testing.assert_allclose(found.mean(axis=0), mean, atol=1e-12)
+
+    def test_gradients_do_not_depend_on_who_else_is_in_the_batch(self, make_plan) -> None:
+        """Not by a single bit: last digits at a kink of the perceptron are a whole gradient."""
+        plan = replace(
+            make_plan("dp_sgd", simulation=False, seed=None),
+            inputs=InputSpec("sha256:columns", "reference", 17), model=ModelSpec("mlp", 33),
+        )  # fmt: skip
+        rng = np.random.default_rng(0)
+        arrays = {name: rng.standard_normal(s) for name, s in parameter_shapes(plan).items()}
+        inputs, labels = rng.standard_normal((40, 17)), rng.random(40) < 0.5
+        everybody = patient_gradients(plan, arrays, inputs, labels)
+        for size in (1, 2, 3, 5, 17, 39):
+            some = patient_gradients(plan, arrays, inputs[-size:], labels[-size:])
+            np.testing.assert_array_equal(some, everybody[-size:])
 
     def test_nobody_moves_a_sum_by_more_than_the_clipping_norm(self, make_plan) -> None:
         """Same noise, one patient more: the difference is one clipped gradient on the grid."""
