@@ -30,6 +30,7 @@ from neuroveil.privacy.exact import exact
 from neuroveil.privacy.randomness import RandomSource, permutation
 from neuroveil.privacy.sampling import SystemRandomness
 from neuroveil.privacy.scaling import scale_rows
+from neuroveil.privacy.validate import check_delta_for
 from neuroveil.study import Study
 from neuroveil.types.charge import ChargeRequest
 from neuroveil.types.recording import FloatArray
@@ -108,6 +109,8 @@ def _check_offer(study: Study, plan: FederationPlan, name: str, folder: Path) ->
             "federation plan", f"epsilon of at most {limit:g}, as this hospital's study says",
             f"{plan.epsilon:g}", "Agree on a smaller epsilon, or change the study.",
         )  # fmt: skip
+    # A delta that is large for so many patients needs a word why, as in a release.
+    check_delta_for(plan.n_patients, plan.delta, study.privacy.delta_justification)
     if (folder / ANSWERS_FILE).exists():
         raise FederationError(
             "hospital folder", "a new one", "one that was made before",

@@ -13,7 +13,7 @@ import pytest
 from neuroveil.deploy.federated.hospital import Hospital
 from neuroveil.deploy.federated.joining import enrol_hospital, split_patients
 from neuroveil.deploy.federated.plan import FederationPlan, plan_from_study
-from neuroveil.errors import BudgetError, FederationError, StudyError
+from neuroveil.errors import BudgetError, ChainError, FederationError, StudyError
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.extract import extract_study
 from neuroveil.pipeline.release import release_study
@@ -147,6 +147,14 @@ def test_a_plan_that_costs_more_than_the_study_allows_is_refused(make_study, tmp
     plan = plan_from_study(make_study(**{"privacy.epsilon": 5.0}))
     with pytest.raises(FederationError, match="at most 2"):
         enrol(make_study(), plan, tmp_path / "seat")
+
+
+def test_a_large_delta_needs_a_reason(make_study, tmp_path) -> None:
+    """As for a release; refused before a row is read."""
+    study = make_study(**{"privacy.delta": 1e-3})
+    with pytest.raises(ChainError, match="delta"):
+        enrol(study, plan_from_study(study), tmp_path / "seat")
+    assert not Ledger.exists(study.path(study.privacy.ledger))
 
 
 def test_rows_without_a_label_policy_are_no_plan(make_study) -> None:
