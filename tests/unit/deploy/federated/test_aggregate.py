@@ -12,6 +12,8 @@ from neuroveil.deploy.federated.direct import train_directly
 from neuroveil.deploy.federated.in_process import run_in_process
 from neuroveil.deploy.federated.specs import TrainingSpec
 
+pytestmark = pytest.mark.slow  # PyTorch and Flower take seconds to load
+
 
 def updates_of(seed: int, n: int = 6) -> list[tuple[int, dict[str, np.ndarray]]]:
     rng = np.random.default_rng(seed)

@@ -20,6 +20,8 @@ from neuroveil.deploy.federated.noise import mask_terms
 from neuroveil.deploy.federated.secure import masked_round
 from neuroveil.errors import FederationError
 
+pytestmark = pytest.mark.slow  # PyTorch and Flower take seconds to load
+
 STAGES = ("setup", "share_keys", "collect_masked_vectors", "unmask")
 FIRST = 1001
 
@@ -95,7 +97,6 @@ def everybody_and_every_pair_of_stages() -> list[dict[int, str]]:
     return whole
 
 
-@pytest.mark.slow
 def test_the_sum_equals_the_oracle_whoever_drops_out(federation) -> None:
     """Every set of hospitals that the threshold lets go, and every two stages."""
     tried = everybody_and_every_pair_of_stages()

@@ -16,6 +16,8 @@ from neuroveil.deploy.federated.progress import from_bytes, load_state, save_sta
 from neuroveil.deploy.federated.server import run_rounds
 from neuroveil.errors import FederationError
 
+pytestmark = pytest.mark.slow  # PyTorch and Flower take seconds to load
+
 FIRST = 1001
 
 
