@@ -60,6 +60,24 @@ def test_messages_change_nothing(make_plan, make_parts, make_folders, kind: str)
         np.testing.assert_allclose(state.final[name], value, atol=1e-9)
 
 
+def test_local_steps_of_fedprox_are_those_of_its_formula(make_plan, make_parts) -> None:
+    """Li et al. 2020: descent on loss + penalty + mu/2 |w - w_common|², then equation 2."""
+    plan = make_plan(local_steps=3, proximal=0.3, rounds=2, learning_rate=0.7)
+    parts, common = make_parts(plan), np.zeros(4)
+    for _ in range(2):
+        own = []
+        for part in parts.values():
+            w, x = common.copy(), np.column_stack([part.inputs, np.ones(part.labels.size)])
+            for _ in range(3):
+                loss = (1 / (1 + np.exp(-x @ w)) - part.labels) @ x / part.labels.size
+                w = w - 0.7 * (loss + 0.01 * w + 0.3 * (w - common))
+            own.append(part.labels.size / plan.n_patients * w)
+        common = sum(own)
+    found = train_directly(plan, parts)
+    np.testing.assert_allclose(found["0.weight"].ravel(), common[:3], atol=1e-9)
+    np.testing.assert_allclose(found["0.bias"], common[3:], atol=1e-9)
+
+
 def test_the_pull_of_fedprox_keeps_a_hospital_nearer_to_the_common_model(
     make_plan, make_parts
 ) -> None:
