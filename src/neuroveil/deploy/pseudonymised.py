@@ -32,6 +32,7 @@ BESIDE = (ID, WINDOWS, SECONDS)
 """Columns that stand before the features."""
 
 _MOST_WINDOWS = 10**9
+_LARGEST_VALUE = 1e100  # far from any EEG, and from overflow when rows are pooled and scaled
 _FLAT = {"PLAIN", "RLE"}
 
 
@@ -187,13 +188,15 @@ def read_features(content: bytes, columns: tuple[Column, ...], largest: int) -> 
     values: FloatArray = np.empty(shape, dtype=np.float64)
     for number, column in enumerate(columns):
         values[:, number] = table.column(column.name).to_numpy()
-    if bool(np.isinf(values).any()):
-        raise malformed("finite values or missing cells (NaN)", "infinite values")
+    if bool((np.abs(values) > _LARGEST_VALUE).any()):
+        raise malformed(
+            f"values within ±{_LARGEST_VALUE:g}, or missing cells (NaN)", "infinite or larger ones"
+        )
     n_windows, seconds = table.column(WINDOWS).to_numpy(), table.column(SECONDS).to_numpy()
     if not bool(((n_windows >= 0) & (n_windows <= _MOST_WINDOWS)).all()):
         raise malformed(f"counts of windows from 0 to {_MOST_WINDOWS:,}", "another count")
-    if not bool((np.isfinite(seconds) & (seconds >= 0)).all()):
-        raise malformed("recorded seconds from 0", "another length")
+    if not bool(((seconds >= 0) & (seconds <= _LARGEST_VALUE)).all()):
+        raise malformed(f"recorded seconds from 0 to {_LARGEST_VALUE:g}", "another length")
     return SentRows(_global_ids(table), values, n_windows.astype(np.int64), seconds)
 
 
@@ -233,7 +236,7 @@ def _read(content: bytes, types: dict[str, pa.DataType], largest: int) -> pa.Tab
     try:
         file = pq.ParquetFile(io.BytesIO(content))
         _require_flat(file.metadata, list(types), largest)
-        table = file.read()
+        table = file.read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError, UnicodeError, OverflowError):
         raise malformed("a Parquet file that can be read", "something else") from None
     if dict(zip(table.schema.names, table.schema.types, strict=True)) != types:

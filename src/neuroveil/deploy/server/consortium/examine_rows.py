@@ -7,6 +7,7 @@ The content comes through a pipe and never touches a disk. Run as
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 
@@ -16,7 +17,7 @@ from neuroveil.types.catalogue import Column
 
 
 def main(arguments: list[str]) -> None:
-    """Set the limits, read, and print one JSON object, empty where all is well.
+    """Set the limits, read, print one JSON object, empty where all is well, and end the process.
 
     Parameters
     ----------
@@ -36,9 +37,12 @@ def main(arguments: list[str]) -> None:
             rows = read_features(content, columns, head["largest"])
             rows.in_order_of(read_roster(roster, head["largest"]), columns)
     except RecordingError as error:
-        print(json.dumps({"expected": error.expected, "found": error.found}))
+        print(json.dumps({"expected": error.expected, "found": error.found}), flush=True)
     else:
-        print("{}")
+        print("{}", flush=True)
+    # Without the interpreter's own end: now and then a thread of Arrow's wants the interpreter
+    # just then and aborts the process (apache/arrow#34314), and an honest file would be refused.
+    os._exit(0)
 
 
 if __name__ == "__main__":
