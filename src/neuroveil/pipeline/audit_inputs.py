@@ -29,6 +29,7 @@ _LARGEST_INPUTS = 1 << 28  # a basis of a thousand columns and their covariance,
 
 _KEY, _BESIDE = "patient", ("n_windows", "seconds")
 _MOST_BESIDE = 1e12  # more than a life in milliseconds
+_MOST_FEATURE = 1e100  # far beyond any EEG, and its square is still a number
 
 
 def load_frame(
@@ -235,12 +236,18 @@ def _values(frame: pd.DataFrame, columns: Sequence[Column], role: str) -> FloatA
         )  # fmt: skip
     wanted = frame.reindex(columns=[column.name for column in columns])
     try:
-        return np.ascontiguousarray(wanted.to_numpy(dtype=np.float64, na_value=np.nan))
+        values = np.ascontiguousarray(wanted.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):
         raise RecordingError(
             role, "numbers in every feature column", "text",
             "Leave cells that are missing empty.",
         ) from None  # fmt: skip
+    if bool((np.abs(values[np.isfinite(values)]) > _MOST_FEATURE).any()):
+        raise RecordingError(
+            role, f"values that a feature of EEG can have, below {_MOST_FEATURE:g}",
+            "larger ones", "Extract the features again.",
+        )  # fmt: skip
+    return values
 
 
 def _beside(frame: pd.DataFrame, name: str, role: str) -> FloatArray:

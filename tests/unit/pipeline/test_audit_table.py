@@ -287,6 +287,7 @@ class TestTables:
             (frame.assign(patient=["a", "a", "b", "c", "d", "e"]), "one row a patient"),
             (frame.assign(patient=["a", None, "b", "c", "d", "e"]), "a roster key in every row"),
             (frame.assign(Cz__variance=np.inf), "finite values"),
+            (frame.assign(Cz__zero_crossing_rate=-1e308), "a feature of EEG can have"),
             (frame.assign(n_windows="many"), "counts of windows"),
             (frame.assign(n_windows=1e300), "counts of windows"),
             (frame.assign(seconds=np.inf), "counts of windows"),
