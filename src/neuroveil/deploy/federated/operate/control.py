@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroveil.deploy.federated.operate.coordinator import CoordinatorFolder
-from neuroveil.deploy.federated.operate.engine import require_flower
+from neuroveil.deploy.federated.operate.engine import direct_at_home, require_flower
 from neuroveil.deploy.federated.operate.node_key import public_key_bytes
 from neuroveil.errors import FederationError
 
@@ -214,6 +215,7 @@ def operator(folder: Path) -> Iterator[Operator]:
         If the coordinator does not answer or refuses.
     """
     require_flower()
+    os.environ.update(direct_at_home(os.environ))
     import httpx
     from flwr.supercore.control import ControlHttpClient
     from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from neuroveil.deploy.federated.flower import quiet_environment
@@ -77,6 +77,7 @@ def silent_environment(home: Path) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(_FORBIDDEN) and name not in _SILENT
     }
+    kept |= direct_at_home(kept)
     programs = str(Path(sys.executable).parent)
     path = os.pathsep.join([programs, kept.get("PATH", os.defpath)])
     return {**kept, **_SILENT, "PATH": path, "FLWR_HOME": str(home)}
@@ -107,6 +108,26 @@ def start_executor(address: str, secret: Path, authority: Path | None) -> subpro
         [str(program), *trust, "--runtime-api-address", address,
          "--superexec-auth-secret-file", str(secret), "--parent-pid", str(os.getpid())],
     )  # fmt: skip
+
+
+def direct_at_home(environment: Mapping[str, str]) -> dict[str, str]:
+    """Say that this machine is reached without a proxy, where a site sends all else through one.
+
+    Parameters
+    ----------
+    environment : mapping of str to str
+        Variables as they are.
+
+    Returns
+    -------
+    dict of str to str
+        Variables to set besides.
+    """
+    found = {}
+    for name in ("NO_PROXY", "no_proxy"):
+        exempt = [each for each in environment.get(name, "").split(",") if each]
+        found[name] = ",".join(dict.fromkeys([*exempt, "127.0.0.1", "localhost", "::1"]))
+    return found
 
 
 def execute_when(

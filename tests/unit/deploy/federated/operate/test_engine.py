@@ -20,13 +20,22 @@ def test_nothing_calls_home_whatever_the_caller_says(monkeypatch, tmp_path):
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
     found = silent_environment(tmp_path)
-    about_flower = {name: value for name, value in found.items()
-                    if name.startswith(("FLWR_", "OTEL_"))}  # fmt: skip
-    assert about_flower == {
+    expected = {
         "FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1",
         "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1", "FLWR_ENABLE_EVENT_LOG": "0",
         "FLWR_OIDC_ENABLED": "0", "FLWR_HOME": str(tmp_path),
     }  # fmt: skip
+    assert {name: found[name] for name in expected} == expected
+    gone = ("FLWR_INTERNAL_GRPC_CONTROL_API", "FLWR_TRACING_ENABLED", "OTEL_EXPORTER")
+    assert not any(name in found for name in gone)
+
+
+def test_this_machine_is_never_reached_through_a_proxy(monkeypatch, tmp_path):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", "intranet.example,localhost")
+    found = silent_environment(tmp_path)
+    assert found["NO_PROXY"] == "intranet.example,localhost,127.0.0.1,::1"
+    assert found["HTTPS_PROXY"] == "http://proxy.example:3128"
 
 
 def test_flowers_programs_are_found_without_an_activated_environment(monkeypatch, tmp_path):
