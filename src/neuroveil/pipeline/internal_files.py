@@ -128,7 +128,8 @@ def _dictionary(table: FeatureTable) -> dict[str, Any]:
 
 
 def _run_record(study: Study, extraction: Extraction, seconds: float) -> dict[str, Any]:
-    settings = study.model_dump(mode="json")
+    # The way to a server is no part of what was done to recordings.
+    settings = study.model_dump(mode="json", exclude={"server"})
     return {
         "notice": NOTICE,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),

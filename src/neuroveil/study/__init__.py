@@ -17,6 +17,7 @@ from neuroveil.study.recordings import (
     MontageSettings,
     SignalOptions,
 )
+from neuroveil.study.server import ServerSettings
 from neuroveil.study.template import TEMPLATE_CHOICES, study_template
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "PrivacySettings",
     "ProvenanceSettings",
     "ReferenceSettings",
+    "ServerSettings",
     "SignalOptions",
     "Study",
     "dump_study",

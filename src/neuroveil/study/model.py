@@ -25,6 +25,7 @@ from neuroveil.study.recordings import (
     SignalOptions,
 )
 from neuroveil.study.section import Section, Text
+from neuroveil.study.server import ServerSettings
 from neuroveil.types.catalogue import column_from_name
 
 
@@ -91,6 +92,7 @@ class Study(Section):
     evaluation: EvaluationSettings = EvaluationSettings()
     linkage: LinkageSettings | None = None
     federation: FederationSettings | None = None
+    server: ServerSettings | None = None
     provenance: ProvenanceSettings | None = None
     output: OutputSettings = OutputSettings()
     root: Path = Field(default=Path(), exclude=True)
@@ -118,7 +120,22 @@ class Study(Section):
             ))  # fmt: skip
         # Written apart, the two may still meet once dots and links are followed.
         found += folders_that_meet(self.path(self.output.internal), self.path(self.output.release))
-        return found
+        return found + self._server_mistakes()
+
+    def _server_mistakes(self) -> list[StudyMistake]:
+        """What the way to a server must keep apart from what travels on it."""
+        if self.server is None:
+            return []
+        release = self.path(self.output.release)
+        stated = {"key": self.server.key, "encoded": self.server.encoded}
+        return [
+            StudyMistake(
+                f"server.{name}", "a place outside the release folder", "one inside it",
+                "Keys and lists of patients must never travel with a release.",
+            )
+            for name, written in stated.items()
+            if written is not None and self.path(written).is_relative_to(release)
+        ]  # fmt: skip
 
     def _promise_mistakes(self) -> list[StudyMistake]:
         """Rules between what is promised and what goes with it."""

@@ -199,5 +199,44 @@ def test_the_json_schema_knows_every_section():
     schema = study_json_schema()
     assert set(schema["properties"]) == {
         "input", "montage", "signal", "features", "reference", "privacy", "postprocessing",
-        "labels", "evaluation", "linkage", "federation", "provenance", "output",
+        "labels", "evaluation", "linkage", "federation", "server", "provenance", "output",
     }  # fmt: skip
+
+
+def test_the_way_to_a_server_is_checked_and_all_mistakes_are_told(load):
+    found = mistakes(
+        load,
+        """
+        [server]
+        adress = "https://server.example"
+        address = "https://user:word@server.example"
+        study = "Sleep 2027"
+        key = ""
+        [privacy]
+        epsilon = 0.0
+        """,
+    )
+    assert "Did you mean 'address'" in found["server.adress"]
+    assert "word@" not in found["server.address"]
+    assert {"server.study", "server.key", "privacy.epsilon"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://a.example", "a.example", "https://", "https://a/b", "https://a:x",
+                "https://a?x", "https://a#x", "https://[::1"],
+)  # fmt: skip
+def test_a_server_has_an_https_address_and_nothing_more(load, address):
+    assert "server.address" in mistakes(load, f'[server]\naddress = "{address}"')
+
+
+def test_keys_and_lists_of_patients_never_lie_in_a_release(load):
+    text = '[server]\nkey = "release/site.key"\nencoded = "out/../release"\nca = "release/ca.pem"'
+    found = mistakes(load, text)
+    assert {"server.key", "server.encoded"} <= set(found)
+    assert "server.ca" not in found  # public
+
+
+def test_without_the_section_nothing_is_known_of_a_server(load):
+    assert load("").server is None
+    section = load("[server]").server
+    assert set(section.model_dump().values()) == {None}

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from neuroveil.deploy.hospital.preview import Preview
     from neuroveil.deploy.hospital.pseudonymise import RowsToSend
     from neuroveil.deploy.hospital.submit import Submitted
+    from neuroveil.deploy.hospital.way import Way
     from neuroveil.keys import SiteKey
+    from neuroveil.study import Study
 
 _PATH = click.Path(path_type=Path)
 _FIELDS_SHOWN = 6
@@ -24,18 +26,26 @@ _FIELDS_SHOWN = 6
 
 @click.command()
 @click.argument("release", type=ExistingPath())
-@click.option("--to", "url", metavar="URL", help="The server, https://HOST:PORT.")
-@click.option("--key", type=_PATH, help="The site's key, from `neuroveil keys create`.")
-@click.option("--ca", type=_PATH, help="Certificate of the server's own authority (ca.pem).")
-@click.option("--server-key", type=_PATH,
-              help="File with the server's public key; receipts must be signed by it.")  # fmt: skip
+@click.option("--to", "address", metavar="URL", envvar="NEUROVEIL_SERVER",
+              help="The server, https://HOST:PORT, or NEUROVEIL_SERVER.")  # fmt: skip
+@click.option("--key", type=_PATH, envvar="NEUROVEIL_SITE_KEY",
+              help="The key from `neuroveil keys create`, or NEUROVEIL_SITE_KEY.")  # fmt: skip
+@click.option("--ca", type=_PATH, envvar="NEUROVEIL_CA",
+              help="Certificate of the server's own authority, or NEUROVEIL_CA.")  # fmt: skip
+@click.option("--server-key", type=_PATH, envvar="NEUROVEIL_SERVER_KEY",
+              help="File with the server's public key, by which receipts must be signed, or "
+              "NEUROVEIL_SERVER_KEY.")  # fmt: skip
+@click.option("--study-file", type=_PATH,
+              help="Study whose section [server] says the rest.  [default: study.toml beside "
+              "RELEASE]")  # fmt: skip
 @click.option("--receipt", type=_PATH,
               help="File for the receipt.  [default: RELEASE.receipt.json]")  # fmt: skip
 @click.option("--rows", type=click.Choice(["roster", "features"]),
               help="Send pseudonymised rows; RELEASE is then a study file.")  # fmt: skip
 @click.option("--study", help="With --rows: name of the study on the server.")
-@click.option("--encoded", type=_PATH, default="encoded", show_default=True,
-              help="With --rows: folder that `neuroveil link encode` wrote.")  # fmt: skip
+@click.option("--encoded", type=_PATH,
+              help="With --rows: folder that `neuroveil link encode` wrote.  "
+              "[default: encoded]")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say exactly what would leave; send nothing.")
 @common_options
 def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
@@ -50,6 +60,10 @@ def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
     (GlobalIDs of the study's patients), later one row of features for each, to a trusted server
     that protects all hospitals' patients together. No name, patient number or date is sent.
 
+    What neither an option nor a variable says is taken from the section [server] of the study
+    file. For a release folder, that is `study.toml` in the folder above, if it names this folder
+    as its release; or name another one with --study-file. Paths in it are relative to it.
+
     HTTPS_PROXY and NO_PROXY are honoured. A passphrase is taken from the variable
     NEUROVEIL_KEY_PASSPHRASE, from the file that NEUROVEIL_KEY_PASSPHRASE_FILE names, or asked
     for.
@@ -59,11 +73,13 @@ def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
     from neuroveil.deploy.hospital.preview import preview
 
     shown = preview(release)
+    way = _way(chosen, _study_of(release, chosen["study_file"]))
     if dry_run:
-        face.result({**shown.as_dict(), "sent": False}, _describe(shown, face.verbose))
+        document = {**shown.as_dict(), "to": way.address, "sent": False}
+        face.result(document, _describe(shown, way, face.verbose))
         return 0
-    _require_way(chosen)
-    result = _send(face, release, shown, chosen)
+    _require(way)
+    result = _send(face, release, shown, way)
     beside = release.resolve()
     file = chosen["receipt"] or beside.with_name(f"{beside.name}.receipt.json")
     _write_receipt(file, result.receipt)
@@ -81,28 +97,54 @@ def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
     return 0
 
 
-def _require_way(chosen: dict[str, Any]) -> None:
-    if not chosen["url"] or not chosen["key"]:
-        raise click.UsageError("--to and --key are needed, unless --dry-run is given.")
+def _study_of(release: Path, study_file: Path | None) -> Study | None:
+    from neuroveil.deploy.hospital.way import study_beside
+    from neuroveil.study import load_study
+
+    return load_study(study_file) if study_file is not None else study_beside(release)
+
+
+def _way(chosen: dict[str, Any], study: Study | None) -> Way:
+    from neuroveil.deploy.hospital.way import way_to_server
+
+    names = ("address", "key", "ca", "server_key", "study", "encoded")
+    return way_to_server({name: chosen[name] for name in names}, study)
+
+
+def _require(way: Way) -> tuple[str, Path]:
+    """Give address and key, without which nothing is sent."""
+    if not way.address or not way.key:
+        raise click.UsageError(
+            "--to and --key, or address and key under [server] of the study file, are needed, "
+            "unless --dry-run is given."
+        )
+    return way.address, way.key
 
 
 def _submit_rows(face: Face, study_file: Path, dry_run: bool, chosen: dict[str, Any]) -> int:
     from neuroveil.deploy.hospital.pseudonymise import features_to_send, roster_to_send
     from neuroveil.study import load_study
 
+    if chosen["study_file"] is not None:
+        raise click.UsageError("With --rows, RELEASE is the study file: leave --study-file out.")
     study = load_study(study_file)
+    way = _way(chosen, study)
+    encoded = way.encoded or Path("encoded")
     if chosen["rows"] == "roster":
-        rows = roster_to_send(study, chosen["encoded"])
+        rows = roster_to_send(study, encoded)
     else:
         with face.progress() as progress:
-            rows = features_to_send(study, chosen["encoded"], progress=progress)
+            rows = features_to_send(study, encoded, progress=progress)
     if dry_run:
-        face.result({**rows.as_dict(), "sent": False}, _describe_rows(rows, face.verbose))
+        document = {**rows.as_dict(), "to": way.address, "study": way.study, "sent": False}
+        face.result(document, _describe_rows(rows, way, face.verbose))
         return 0
-    _require_way(chosen)
-    if not chosen["study"]:
-        raise click.UsageError("--rows needs --study, the name of the study on the server.")
-    result = _send_rows(face, rows, chosen)
+    _require(way)
+    if not way.study:
+        raise click.UsageError(
+            "--rows needs --study, or study under [server]: the name of the study on the server."
+        )
+    result = _send_rows(face, rows, way)
     place = study_file.resolve()
     file = chosen["receipt"] or place.with_name(f"{place.stem}.{rows.kind}.receipt.json")
     _write_receipt(file, result.receipt)
@@ -117,21 +159,26 @@ def _submit_rows(face: Face, study_file: Path, dry_run: bool, chosen: dict[str, 
     return 0
 
 
-def _send_rows(face: Face, rows: RowsToSend, chosen: dict[str, Any]) -> Submitted:
+def _send_rows(face: Face, rows: RowsToSend, way: Way) -> Submitted:
     from neuroveil.deploy.hospital.send_rows import send_rows
     from neuroveil.deploy.hospital.submit import connect
     from neuroveil.privacy.verify import read_public_key
 
-    server_key = read_public_key(chosen["server_key"]) if chosen["server_key"] else None
-    connection = connect(chosen["url"], chosen["ca"], open_key(chosen["key"]))
+    address, key = _require(way)
+    server_key = read_public_key(way.server_key) if way.server_key else None
+    connection = connect(address, way.ca, open_key(key))
     try:
         with face.progress() as progress:
-            return send_rows(connection, chosen["study"], rows, server_key, progress)
+            return send_rows(connection, str(way.study), rows, server_key, progress)
     finally:
         connection.close()
 
 
-def _describe_rows(rows: RowsToSend, verbose: bool) -> str:
+def _goal(way: Way) -> str:
+    return f"To: {way.address or 'no server is named yet'}"
+
+
+def _describe_rows(rows: RowsToSend, way: Way, verbose: bool) -> str:
     names = list(rows.fields)
     some = names if verbose else names[:_FIELDS_SHOWN]
     more = f" and {len(names) - len(some)} more (-v shows all)" if some != names else ""
@@ -144,6 +191,7 @@ def _describe_rows(rows: RowsToSend, verbose: bool) -> str:
         "With every request: the key's id, the time, a random number, the body's digest and a "
         "signature.",
         "These rows are not protected yet: the server sees them, under pseudonyms.",
+        _goal(way),
         "Nothing was sent.",
     ])  # fmt: skip
 
@@ -161,12 +209,13 @@ def _write_receipt(file: Path, receipt: dict[str, Any]) -> None:
         )]) from None  # fmt: skip
 
 
-def _send(face: Face, release: Path, shown: Preview, chosen: dict[str, Any]) -> Submitted:
+def _send(face: Face, release: Path, shown: Preview, way: Way) -> Submitted:
     from neuroveil.deploy.hospital.submit import connect, submit
     from neuroveil.privacy.verify import read_public_key
 
-    server_key = read_public_key(chosen["server_key"]) if chosen["server_key"] else None
-    connection = connect(chosen["url"], chosen["ca"], open_key(chosen["key"]))
+    address, key = _require(way)
+    server_key = read_public_key(way.server_key) if way.server_key else None
+    connection = connect(address, way.ca, open_key(key))
     try:
         with face.progress() as progress:
             return submit(release, shown, connection, server_key, progress)
@@ -198,7 +247,7 @@ def _ask() -> str | None:
     return str(click.prompt("Passphrase of the key", hide_input=True, err=True)) or None
 
 
-def _describe(shown: Preview, verbose: bool) -> str:
+def _describe(shown: Preview, way: Way, verbose: bool) -> str:
     lines = [f"Would be sent: {len(shown.manifest.files)} files, {shown.manifest.size} bytes."]
     for file in shown.manifest.files:
         lines.append(f"  {file.name}  {file.size} bytes  {file.digest}")
@@ -212,5 +261,6 @@ def _describe(shown: Preview, verbose: bool) -> str:
         "With every request: the key's id, the time, a random number, the body's digest and a "
         "signature.",
         f"The certificate says: {shown.verdict}",
+        _goal(way),
         "Nothing was sent.",
     ])  # fmt: skip

@@ -18,6 +18,7 @@ from neuroveil.deploy.tls import days_left
 from neuroveil.deploy.wire import sign_request
 from neuroveil.errors import MachineError, StudyError, StudyMistake
 from neuroveil.keys import SiteKey
+from neuroveil.study.server import is_server_address
 
 _SECONDS = 60.0
 _SECONDS_TO_VERIFY = 1800.0
@@ -49,13 +50,7 @@ class Address:
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.url)
-            good = parts.scheme == "https" and parts.hostname and not parts.path.strip("/")
-            good = bool(good) and not parts.query and not parts.username and parts.port != 0
-        except ValueError:
-            good = False
-        if not good:
+        if not is_server_address(self.url):
             raise _mistake("--to", "an address like https://server.example:8443", "another text")
 
     @property
