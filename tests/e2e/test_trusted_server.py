@@ -243,7 +243,7 @@ def test_from_a_proposal_to_a_published_release(world, log):  # noqa: PLR0915
     for hospital in HOSPITALS:
         send(hospital, "roster")
     status = act("investigator", "status", "three")
-    assert status["linked"] == {"n_patients": N_PEOPLE, "n_records": 12, "n_hospitals": 3}
+    assert status["linked"] == {"n_patients": N_PEOPLE, "n_hospitals": 3}
     act("investigator", "request", "three", "--epsilon", "1", code=2)  # rows are missing
     sent = [start_sending(world, hospital) for hospital in HOSPITALS]  # three processes at once
     for process in sent:

@@ -235,8 +235,7 @@ def _words(status: dict[str, Any]) -> str:
         roster, rows = each["roster"]["state"], each["features"]["state"]
         lines.append(f"hospital     {each['name']}: {approved}, roster {roster}, rows {rows}")
     if status["linked"]:
-        n, records = status["linked"]["n_patients"], status["linked"]["n_records"]
-        lines.append(f"people       {n}, on {records} lines of the rosters")
+        lines.append(f"people       {status['linked']['n_patients']}")
     for each in status["releases"]:
         lines.append(
             f"release      {each['state']}: {each['mechanism']}, epsilon {each['epsilon']:g}, "

@@ -93,7 +93,7 @@ def run_consortium_demo(root: Path, epsilon: float, say: Say) -> ConsortiumResul
         list(together.map(lambda name: _prepare(place, name), HOSPITALS))
         say("They send their rosters: GlobalIDs, and no feature yet.")
         list(together.map(lambda name: _run(place, *_rows(place, name, "roster")), HOSPITALS))
-        linked = _act(place, "investigator", "status", STUDY)["linked"]
+        linked = _act(place, "auditor", "status", STUDY)["linked"]
         n_twice = linked["n_records"] - linked["n_patients"]
         say(f"The server has found {n_twice} people in two hospitals.")
         _send_rows(place, together, say)

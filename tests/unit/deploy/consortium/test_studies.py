@@ -118,7 +118,9 @@ def test_no_feature_is_taken_before_the_rosters_are_linked(world_at):
     world.send("North", "roster", roster_bytes(world.rosters["North"]))
     assert world.status()["linked"] is None
     world.send("South", "roster", roster_bytes(world.rosters["South"]))
-    assert world.status()["linked"] == {"n_patients": 23, "n_records": 24, "n_hospitals": 2}
+    for who in ("investigator", "North", "South admin", "reviewer"):
+        assert world.status(who)["linked"] == {"n_patients": 23, "n_hospitals": 2}
+    assert world.status("auditor")["linked"]["n_records"] == 24
     assert world.send("North", "features", rows)["state"] == "accepted"
 
 

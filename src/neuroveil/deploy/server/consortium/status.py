@@ -118,9 +118,21 @@ def status_of(
         "terms": proposal.terms, "clip_norm": text.clip_norm,
         "smallest_n_patients": proposal.smallest_n(settings),
         "proposed_by": names.get(row.proposed_by), "hospitals": hospitals,
-        "linked": json.loads(row.linked) if row.linked else None, "holds_rows": holds_rows,
+        "linked": _linked(row, party), "holds_rows": holds_rows,
         "releases": [_release(each, names) for each in releases],
     }  # fmt: skip
+
+
+def _linked(row: sa.Row[Any], party: Party) -> dict[str, Any] | None:
+    """Give how many people there are; how many lines of rosters, to the auditor alone.
+
+    A hospital that knows both numbers and its own roster knows how many of its patients the others
+    have, too; with one chosen person on its roster it would learn where that person was treated.
+    """
+    linked: dict[str, Any] = json.loads(row.linked) if row.linked else {}
+    if party.role != "auditor":
+        linked.pop("n_records", None)
+    return linked or None
 
 
 def _sent(row: sa.Row[Any] | None, is_own: bool) -> dict[str, Any]:
