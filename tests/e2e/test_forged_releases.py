@@ -116,7 +116,8 @@ def test_every_file_is_bound(pair, tmp_path, tamper):
         tamper(place / name, pair[1])
         found = broken(place)
         if name == "certificate.json" and tamper is not exchange:
-            assert found in {("refused",), ("release",)}, (name, found)
+            # A flipped bit may make another figure of a figure: then its own link breaks, too.
+            assert found == ("refused",) or "release" in found, (name, found)
         else:
             assert "release" in found, (name, found)
 
