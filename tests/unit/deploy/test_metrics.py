@@ -48,7 +48,9 @@ def test_a_server_that_starts_counts_from_zero(tmp_path):
 
 
 def test_states_are_a_gauge_and_every_counter_is_described():
-    lines = Metrics().text({"accepted": 2}).splitlines()
+    lines = Metrics().text({"accepted": 2}, {"waiting": 3}).splitlines()
+    assert 'neuroveil_jobs{state="waiting"} 3' in lines
+    assert "neuroveil_jobs" not in Metrics().text({"accepted": 2})
     assert 'neuroveil_submissions{state="accepted"} 2' in lines
     described = {line.split()[2] for line in lines if line.startswith("# TYPE")}
     assert described == {line.split()[2] for line in lines if line.startswith("# HELP")}

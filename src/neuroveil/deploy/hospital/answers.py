@@ -9,7 +9,7 @@ from neuroveil.errors import CertificateError, MachineError, StudyError, StudyMi
 
 _PRIVACY = {
     "broken_certificate", "incompatible", "examination_failed", "malformed_rows", "too_few",
-    "not_releasable",
+    "not_releasable", "broken_audit_log",
 }  # fmt: skip
 _LATER = {"too_many_uploads", "slow_request", "no_room", "database_unavailable", "internal_error"}
 

@@ -208,9 +208,11 @@ def _require_viewer(request: Request) -> None:
 async def _metrics(request: Request) -> PlainTextResponse:
     _require_viewer(request)
     service = _service(request)
-    states = await run_in_threadpool(service.submissions.states)
+    states, jobs = await run_in_threadpool(service.submissions.states), None
+    if service.settings.trusted is not None:
+        jobs = await run_in_threadpool(request.app.state.consortium.releases.job_states)
     return PlainTextResponse(
-        service.metrics.text(states), headers={**_HEADERS, "content-type": CONTENT_TYPE}
+        service.metrics.text(states, jobs), headers={**_HEADERS, "content-type": CONTENT_TYPE}
     )
 
 

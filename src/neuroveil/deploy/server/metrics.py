@@ -56,13 +56,15 @@ class Metrics:
                 with suppress(OSError):  # a full disk must not hurt a request; the next count is
                     _write(self._file, self._counts)  # written down with this one
 
-    def text(self, states: Mapping[str, int]) -> str:
+    def text(self, states: Mapping[str, int], jobs: Mapping[str, int] | None = None) -> str:
         """Write all counters down.
 
         Parameters
         ----------
         states : mapping of str to int
             Submissions by state, from the database.
+        jobs : mapping of str to int, optional
+            Background jobs by state, of a server that has any.
 
         Returns
         -------
@@ -82,11 +84,9 @@ class Metrics:
                 for (counted, labels), value in sorted(counts.items())
                 if counted == name
             ]
-        lines += [
-            "# HELP neuroveil_submissions Submissions in the database by state.",
-            "# TYPE neuroveil_submissions gauge",
-        ]
-        lines += [f'neuroveil_submissions{{state="{name}"}} {n}' for name, n in states.items()]
+        lines += _gauge("submissions", "Submissions in the database by state.", states)
+        if jobs is not None:
+            lines += _gauge("jobs", "Background jobs that make releases, by state.", jobs)
         return "\n".join(lines) + "\n"
 
 
@@ -130,6 +130,14 @@ def _read(file: Path) -> Iterator[tuple[_Key, int]]:
     with suppress(OSError, ValueError):
         for name, labels, number in json.loads(file.read_text()):
             yield (name, tuple((key, value) for key, value in labels)), number
+
+
+def _gauge(name: str, help_text: str, states: Mapping[str, int]) -> list[str]:
+    return [
+        f"# HELP neuroveil_{name} {help_text}",
+        f"# TYPE neuroveil_{name} gauge",
+        *(f'neuroveil_{name}{{state="{state}"}} {n}' for state, n in states.items()),
+    ]
 
 
 def _labels(labels: tuple[tuple[str, str], ...]) -> str:

@@ -23,6 +23,7 @@ STATUS: dict[str, int] = {
     "already_submitted": 409,
     "wrong_state": 409,
     "incomplete": 409,
+    "broken_audit_log": 409,
     "too_large": 413,
     "encoded_body": 415,
     "bad_request": 422,

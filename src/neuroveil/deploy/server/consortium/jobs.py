@@ -21,7 +21,13 @@ import sqlalchemy as sa
 
 from neuroveil.deploy.server import audit_log
 from neuroveil.deploy.server.consortium.cohort import job_scope
-from neuroveil.deploy.server.consortium.releases import FAILED, PUBLISHED
+from neuroveil.deploy.server.consortium.releases import (
+    DONE,
+    FAILED,
+    PUBLISHED,
+    RUNNING,
+    WAITING,
+)
 from neuroveil.deploy.server.consortium.studies import PUBLISHED as STUDY_PUBLISHED
 from neuroveil.deploy.server.consortium.studies import end
 from neuroveil.deploy.server.database import Database
@@ -31,8 +37,6 @@ from neuroveil.errors import MachineError
 from neuroveil.ledger import Ledger
 from neuroveil.ledger.anchor import from_json, to_json
 from neuroveil.types.charge import Charge, ChargeRequest
-
-WAITING, RUNNING, DONE = "waiting", "running", "done"
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from neuroveil.types.certificate import canonical_json, digest
 
 REQUESTED, APPROVED, DECLINED = "requested", "approved", "declined"
 PUBLISHED, FAILED = "published", "failed"
+WAITING, RUNNING, DONE = "waiting", "running", "done"  # of the job that makes a release
 
 _NAME = re.compile("[0-9a-f]{32}")
 _READERS = ("hospital", "site_administrator", "principal_investigator", "reviewer")
@@ -150,11 +151,28 @@ class Releases:
             )
             if approve:
                 connection.execute(JOB.insert().values(
-                    release=release, created=time.time(), state="waiting", lease=0.0
+                    release=release, created=time.time(), state=WAITING, lease=0.0
                 ))  # fmt: skip
             facts = {"study": study, "release": release, "person": party.key_id,
                      "approved": approve}  # fmt: skip
             audit_log.append(connection, "release.reviewed", facts)
+
+    def job_states(self) -> dict[str, int]:
+        """Count the jobs that make releases.
+
+        Returns
+        -------
+        dict of str to int
+            ``waiting``, ``running``, ``done`` (published), ``failed``.
+        """
+        joined = JOB.join(RELEASE, JOB.c.release == RELEASE.c.release)
+        of_both = (JOB.c.state, RELEASE.c.state)
+        counted = sa.select(*of_both, sa.func.count()).select_from(joined).group_by(*of_both)
+        found = dict.fromkeys((WAITING, RUNNING, DONE, FAILED), 0)
+        with self._database.reading() as connection:
+            for job, release, n in connection.execute(counted):
+                found[FAILED if (job, release) == (DONE, FAILED) else str(job)] += int(n)
+        return found
 
     def files(self, party: Party, study: str, release: str) -> dict[str, Any]:
         """List the files of a published release.

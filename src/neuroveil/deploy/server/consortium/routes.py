@@ -21,8 +21,10 @@ from neuroveil.deploy.server.consortium.vault import open_vault
 from neuroveil.deploy.server.database import Database
 from neuroveil.deploy.server.guard import SAFE_HEADERS
 from neuroveil.deploy.server.people import Party, find_party
+from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.server.requests import json_of, offset_of, signature_of
 from neuroveil.deploy.server.settings import ServerSettings
+from neuroveil.errors import CertificateError
 from neuroveil.keys import SiteKey
 
 ROUTER = APIRouter()
@@ -193,4 +195,8 @@ async def _file(request: Request, study: str, release: str, name: str) -> Respon
 async def _audit_log(request: Request) -> JSONResponse:
     party, _ = await _party(request)
     party.require("auditor")
-    return await _call(export, _of(request).database, _of(request).key)
+    try:
+        return await _call(export, _of(request).database, _of(request).key)
+    except CertificateError as error:
+        words = (error.expected, error.found, error.remedy)
+        raise Refusal("broken_audit_log", *words) from None
