@@ -6,6 +6,7 @@ Everything is real: processes, TLS, PostgreSQL, limits of the operating system.
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import json
 import os
@@ -368,6 +369,34 @@ def test_more_connections_than_are_taken(make_world):
         connection.close()
     world.wait_for(lambda: world.ask("GET", "/healthz").status == 200)
     assert world.count("refusals", code="too_many_connections") >= 1
+
+
+def test_bodies_of_all_requests_together_have_a_limit(make_world):
+    """Strangers who send large bodies and never end them cannot fill the memory."""
+    world = make_world(limits="bodies_mib = 2\nchunk_mib = 1\nbody_seconds = 600.0")
+    world.start()
+    context = ssl.create_default_context(cafile=world.folder / "ca.pem")
+    head = b"POST /v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n"
+    held = []
+    for _ in range(3):  # the limit has room for two; one of the three is refused
+        raw = socket.create_connection(("127.0.0.1", world.port), timeout=PATIENCE_SECONDS)
+        held.append(context.wrap_socket(raw, server_hostname="127.0.0.1"))
+        with contextlib.suppress(OSError):  # refused while it sends
+            held[-1].sendall(head + bytes(1048576 - 1000))
+    world.wait_for(lambda: world.count("refusals", code="busy") == 1)
+    assert world.ask("GET", "/healthz").status == 200
+    for connection in held:
+        connection.close()
+    # Their memory is free again.
+    world.wait_for(lambda: answered(world, bytes(1_000_000)) == 422)
+
+
+def answered(world: World, body: bytes) -> int:
+    """Status of the answer; 0 where the connection ended while the body was sent."""
+    try:
+        return world.ask("POST", "/v1/submissions", body).status
+    except MachineError:
+        return 0
 
 
 def test_an_answer_that_is_cut_off_is_a_lost_connection(tmp_path, site):

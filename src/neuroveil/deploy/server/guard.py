@@ -42,6 +42,7 @@ class Guard:
 
     def __init__(self, app: App, limits: Limits, metrics: Metrics) -> None:
         self._app, self.limits, self.metrics = app, limits, metrics
+        self._bytes_held = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one connection of ASGI.
@@ -56,11 +57,11 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start, outcome = time.monotonic(), _Outcome(send)
+        start, outcome, body = time.monotonic(), _Outcome(send), bytearray()
         try:
             self._require_a_place(scope)
-            body = await self._read_body(scope, receive)
-            await self._app(scope, _replay(body, receive), outcome)
+            await self._read_body(scope, receive, body)
+            await self._app(scope, _replay(bytes(body), receive), outcome)
         except Refusal as refusal:
             await _answer(outcome, refusal)
         except Exception as error:  # nothing of it is told: it may repeat what was sent
@@ -70,6 +71,8 @@ class Guard:
                     "internal_error", "an answer", "a mistake of the server",
                     "Nothing was lost. Tell the coordinator.",
                 ))  # fmt: skip
+        finally:
+            self._bytes_held -= len(body)
         self._account(scope, outcome, start)
 
     def _require_a_place(self, scope: Message) -> None:
@@ -81,7 +84,7 @@ class Guard:
                 "Run the same command again in a while.",
             )  # fmt: skip
 
-    async def _read_body(self, scope: Message, receive: Receive) -> bytes:
+    async def _read_body(self, scope: Message, receive: Receive, body: bytearray) -> None:
         headers = {name.lower(): value for name, value in scope["headers"]}
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise Refusal(
@@ -91,24 +94,33 @@ class Guard:
         stated = headers.get(b"content-length", b"0")
         if not stated.isdigit() or len(stated) > 12 or int(stated) > largest:
             raise _too_large(self.limits)
-        parts, size = [], 0
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Refusal("incomplete", "a whole body", "a part", "Send it again.")
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > largest:
+                    part = message.get("body", b"")
+                    if len(body) + len(part) > largest:
                         raise _too_large(self.limits)
+                    self._hold(len(part))
+                    body += part
                     if not message.get("more_body"):
-                        return b"".join(parts)
+                        return
         except TimeoutError:
             raise Refusal(
                 "slow_request", f"a body within {self.limits.body_seconds:g} s", "a part of it",
                 "Check the connection, and run the same command again.",
             ) from None  # fmt: skip
+
+    def _hold(self, size: int) -> None:
+        """Count a part of a body, while there is memory for it; nobody has signed it yet."""
+        if self._bytes_held + size > self.limits.bodies_mib << 20:
+            raise Refusal(
+                "busy", f"bodies of {self.limits.bodies_mib} MiB together at most", "more",
+                "Run the same command again in a while.",
+            )  # fmt: skip
+        self._bytes_held += size
 
     def _account(self, scope: Message, outcome: _Outcome, start: float) -> None:
         route, status = _route(scope), outcome.status or 500

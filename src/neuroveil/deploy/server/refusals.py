@@ -37,6 +37,7 @@ STATUS: dict[str, int] = {
     "internal_error": 500,
     "database_unavailable": 503,
     "too_many_connections": 503,
+    "busy": 503,
     "no_room": 507,
 }
 """HTTP status by code. Codes are stable: they stand in metrics and in the audit log."""

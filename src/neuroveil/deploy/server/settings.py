@@ -48,6 +48,7 @@ class Limits(Section):
     open_uploads: Count = 4
     upload_days: PositiveFloat = 14.0
     connections: Count = 200
+    bodies_mib: Count = 512
     header_seconds: PositiveFloat = 10.0
     body_seconds: PositiveFloat = 60.0
     examination_seconds: Count = 600
