@@ -26,10 +26,11 @@ from neuroveil.pipeline.central_folder import (
     synthetic_dictionary,
 )
 from neuroveil.pipeline.claim import check_target, claimed
+from neuroveil.privacy.verify.document import load_json
 from neuroveil.report import public_report, statement
 from neuroveil.types.catalogue import Column, feature_spec
 from neuroveil.types.central_release import CentralRelease
-from neuroveil.types.certificate import Certificate, digest
+from neuroveil.types.certificate import Certificate, canonical_json, digest
 from neuroveil.types.recording import FloatArray
 from neuroveil.types.release import Release
 
@@ -54,7 +55,13 @@ def check_writing(
         Roster size.
     draft : Path
         Folder for the attempt, left empty.
+
+    Raises
+    ------
+    CertificateError
+        If a setting is nothing that a certificate can hold, so that nobody could verify it.
     """
+    load_json(canonical_json(certificate.to_json()), "certificate")
     public_report(certificate, columns)
     statement(certificate)
     zeros = np.zeros((n_patients, len(columns)))

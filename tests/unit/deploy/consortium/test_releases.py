@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from neuroveil.deploy.server.consortium.jobs import Jobs, LostClaimError
 from neuroveil.deploy.server.consortium.proposal import read_proposal
 from neuroveil.deploy.server.database import Database
 from neuroveil.deploy.server.refusals import Refusal
-from neuroveil.deploy.server.tables import JOB, RELEASE
+from neuroveil.deploy.server.tables import JOB, RELEASE, STUDY
 from neuroveil.errors import BudgetError
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.budget import exact
@@ -159,6 +160,18 @@ def test_a_hospital_can_withdraw_until_the_review_and_not_after(world_at):
     world.review()
     admin = world.party("North admin")
     assert refused(world.studies.abandon, admin, "six") == "wrong_state"
+
+
+def test_settings_that_no_certificate_can_hold_spend_nothing(world_at):
+    world = world_at("complete")
+    text = json.dumps({**world.proposal, "signal": {"line_frequency_hz": 10**30}})
+    with world.database.writing() as connection:
+        connection.execute(STUDY.update().values(proposal=text))
+    world.request()
+    world.review()
+    world.worker.work_once()
+    assert world.status()["releases"][0]["outcome"]["ledger_entry"] is None
+    assert world.spends() == []
 
 
 def test_a_declined_request_spends_nothing_and_another_may_follow(world_at):
