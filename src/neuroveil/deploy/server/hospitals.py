@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from neuroveil.deploy.server import audit_log
 from neuroveil.deploy.server.database import HOSPITAL, Database
+from neuroveil.deploy.server.tables import PERSON
 from neuroveil.deploy.wire import key_id
 from neuroveil.errors import StudyError, StudyMistake
 
@@ -93,14 +94,18 @@ def add_hospital(database: Database, name: str, public_key: str) -> Hospital:
     Raises
     ------
     StudyError
-        If the name or the key is registered already.
+        If the name or the key is registered already; a person's key is none for a hospital.
     """
     hospital = Hospital(key_id(public_key), name.strip(), public_key, True)
     with database.writing() as connection:
         same = (HOSPITAL.c.key_id == hospital.key_id) | (
             (HOSPITAL.c.name == hospital.name) & HOSPITAL.c.is_active
         )
-        if not hospital.name or connection.execute(sa.select(HOSPITAL).where(same)).first():
+        taken = sa.union_all(
+            sa.select(HOSPITAL.c.key_id).where(same),
+            sa.select(PERSON.c.key_id).where(PERSON.c.key_id == hospital.key_id),
+        )
+        if not hospital.name or connection.execute(taken).first():
             raise StudyError([StudyMistake(
                 "hospital", "a new name and a new key", "one that is registered, or no name",
                 "See `neuroveil serve hospital list`; a removed key cannot come back.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,8 +20,8 @@ pytestmark = pytest.mark.slow  # the world takes a few seconds to be made
 HOST = "server.example:8443"
 
 
-def ask(app: Any, path: str, headers: dict[str, str]) -> tuple[int, str]:
-    """Send one GET, as a web server would hand it on."""
+def ask(app: Any, path: str, headers: dict[str, str], method: str = "GET") -> tuple[int, str]:
+    """Send one request, as a web server would hand it on."""
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -31,7 +32,7 @@ def ask(app: Any, path: str, headers: dict[str, str]) -> tuple[int, str]:
 
     stated = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET",
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
         "scheme": "https", "path": path, "raw_path": path.encode(), "query_string": b"",
         "root_path": "", "headers": [(b"host", HOST.encode()), *stated],
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8443), "state": {},
@@ -60,6 +61,27 @@ def test_a_changed_audit_log_is_refused_in_words(world_at):
     assert status == 409
     assert '"broken_audit_log"' in text
     assert "entry 0" in text
+
+
+def test_files_of_rows_are_examined_in_turns(world_at):
+    """Each examination may take gigabytes: no hospital can start any number of them."""
+    world = world_at("complete")
+    app = create_app(world.settings, world.key, "word")
+    taken: list[bool] = []
+
+    class Counted(asyncio.Semaphore):
+        async def acquire(self) -> bool:  # type: ignore[override]
+            taken.append(await super().acquire())
+            return True
+
+    inner = app._app.state
+    inner.service = replace(inner.service, turns=Counted(1))
+    path, key = (
+        "/v1/studies/six/uploads/features/complete",
+        load_key(world.root.parent / "North.key"),
+    )
+    status, _ = ask(app, path, sign_request(key, "POST", HOST, path, b""), "POST")
+    assert (status, taken) == (409, [True])  # it was accepted before
 
 
 def test_background_jobs_are_counted_by_state(world_at):

@@ -9,6 +9,7 @@ import pytest
 
 from neuroveil.deploy.pseudonymised import features_bytes, roster_bytes
 from neuroveil.deploy.server.consortium.deletion import delete_due
+from neuroveil.deploy.server.hospitals import add_hospital
 from neuroveil.deploy.server.people import add_person, remove_person
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.errors import StudyError
@@ -171,6 +172,8 @@ def test_one_key_has_one_role_and_only_administrators_a_hospital(world_at, tmp_p
     for name, role, public_key, hospital in wrong:
         with pytest.raises(StudyError):
             add_person(world.database, name, role, public_key, hospital)
+    with pytest.raises(StudyError):
+        add_hospital(world.database, "East", taken)
 
 
 def test_an_abandoned_study_keeps_no_rows(world_at):

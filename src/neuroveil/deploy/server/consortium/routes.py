@@ -161,7 +161,8 @@ async def _receive(request: Request, study: str, kind: str) -> JSONResponse:
 @ROUTER.post("/v1/studies/{study}/uploads/{kind}/complete")
 async def _complete(request: Request, study: str, kind: str) -> JSONResponse:
     party, _ = await _party(request)
-    return await _call(_of(request).uploads.complete, party, require_name(study), kind)
+    async with request.app.state.service.turns:
+        return await _call(_of(request).uploads.complete, party, require_name(study), kind)
 
 
 @ROUTER.post("/v1/studies/{study}/releases")
