@@ -185,7 +185,7 @@ def read_encoded(path: Path, role: str = "encoded patient list") -> EncodedList:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(io.BytesIO(path.read_bytes()))
+        table = pq.read_table(io.BytesIO(path.read_bytes()), use_threads=False)
         about = json.loads((table.schema.metadata or {})[_METADATA])
         if about["format"] != ENCODED_FORMAT or about["format_version"] != _FORMAT_VERSION:
             raise ValueError

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from starlette.requests import Request
+from fastapi import Request
 
 from neuroveil.deploy.server.guard import PEER
 from neuroveil.deploy.server.refusals import Refusal
