@@ -9,6 +9,7 @@ from neuroveil.cli.commands import (
     federate_hospital,
     federate_plan,
     federate_run,
+    federate_verify,
 )
 
 
@@ -29,5 +30,6 @@ for each in (
     federate_hospital.hospital,
     federate_run.run_,
     federate_run.status_,
+    federate_verify.verify_,
 ):
     command.add_command(each)

@@ -11,7 +11,7 @@ from neuroveil.cli.arguments import ExistingPath
 from neuroveil.cli.face import Face, common_options
 
 if TYPE_CHECKING:
-    from neuroveil.privacy.verify import Check
+    from neuroveil.privacy.verify import Check, VerificationResult
 
 _MARKS = {"holds": "holds  ", "broken": "BROKEN ", "unchecked": "unclear"}
 
@@ -52,24 +52,41 @@ def command(face: Face, target: Path, **files: Path | None) -> int:
     key_file, export = files["public_key"], files["export_registry"]
     public_key = read_public_key(key_file) if key_file else None
     result = verify(target, public_key, files["previous"])
-    lines = [
-        f"{_MARKS[check.outcome]} {check.link}: {check.sentence}"
-        for check in result.checks
-        if check.outcome != "holds" or face.verbose
-    ]
-    n_held = sum(check.outcome == "holds" for check in result.checks)
-    lines.append(f"{n_held} of {len(result.checks)} checks hold.")
-    if not face.verbose:
-        lines += [check.sentence for check in result.checks if _is_good_signature(check)]
-    lines += [f"Note: {note}" for note in result.notes] if face.verbose else []
-    lines.append(result.sentence)
-    face.result(result.as_dict(), "\n".join(lines))
+    face.result(result.as_dict(), verification_text(result, face.verbose))
     if export:
         from neuroveil.privacy.registry_export import write_entry
 
         write_entry(target, result, export)
         face.say(f"Wrote an entry for a registry of deployments to {export.name}.")
     return int(result.exit_code)
+
+
+def verification_text(result: VerificationResult, verbose: bool) -> str:
+    """Say what verification found.
+
+    Parameters
+    ----------
+    result : VerificationResult
+        Of a release, a claim or a training.
+    verbose : bool
+        Whether checks that hold are listed, too.
+
+    Returns
+    -------
+    str
+        Plain English, one line a finding; the verdict comes last.
+    """
+    lines = [
+        f"{_MARKS[check.outcome]} {check.link}: {check.sentence}"
+        for check in result.checks
+        if check.outcome != "holds" or verbose
+    ]
+    n_held = sum(check.outcome == "holds" for check in result.checks)
+    lines.append(f"{n_held} of {len(result.checks)} checks hold.")
+    if not verbose:
+        lines += [check.sentence for check in result.checks if _is_good_signature(check)]
+    lines += [f"Note: {note}" for note in result.notes] if verbose else []
+    return "\n".join([*lines, result.sentence])
 
 
 def _is_good_signature(check: Check) -> bool:

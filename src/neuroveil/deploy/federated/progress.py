@@ -197,12 +197,31 @@ def write_model(folder: Path, plan: FederationPlan, state: RunState) -> str:
     str
         Digest of the file, ``sha256:…``.
     """
-    about = {"plan_digest": plan.digest, "round": str(state.best_round or len(state.rounds))}
-    if plan.simulation:
-        about["notice"] = "not private: made by a simulation"
+    about = model_metadata(plan, state.best_round or len(state.rounds))
     content = to_bytes(state.final, about)
     _write(folder / MODEL_FILE, content)
     return digest(content)
+
+
+def model_metadata(plan: FederationPlan, number: int) -> dict[str, str]:
+    """Give what a final model's file says of itself.
+
+    Parameters
+    ----------
+    plan : FederationPlan
+        What was agreed.
+    number : int
+        Round that the model is of.
+
+    Returns
+    -------
+    dict of str to str
+        Plan and round; for a simulation also that nothing of it is private.
+    """
+    about = {"plan_digest": plan.digest, "round": str(number)}
+    if plan.simulation:
+        about["notice"] = "not private: made by a simulation"
+    return about
 
 
 def load_state(folder: Path, plan: FederationPlan) -> RunState:

@@ -24,6 +24,7 @@ from neuroveil.deploy.federated.progress import (
     save_state,
     write_model,
 )
+from neuroveil.deploy.federated.rounds import PATIENCE
 from neuroveil.deploy.federated.secure import MaskedRound, masked_round
 from neuroveil.deploy.federated.strategy import (
     NO_ANSWER,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from flwr.serverapp import Grid, ServerApp
 
 RESULT_FILE, FAILURE_FILE, FIGURES_FILE = "result.json", "failure.json", "figures.json"
-_PATIENCE = 2
 
 Locate = Callable[["Context"], Path]
 Told = Callable[[RunState], None]
@@ -287,7 +287,7 @@ class _Run:
         """Whether validation says that two rounds in a row made nothing better."""
         if self.plan.training.stopping != "validation" or not self.state.best_round:
             return False
-        return len(self.state.rounds) - self.state.best_round >= _PATIENCE
+        return len(self.state.rounds) - self.state.best_round >= PATIENCE
 
     def _write(self, figures: Mapping[str, Any] | None) -> None:
         from neuroveil.deploy.federated.chain import federation_chain

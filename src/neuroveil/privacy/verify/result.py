@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Outcome = Literal["holds", "broken", "unchecked"]
-Scope = Literal["release", "certificate", "claim"]
+Scope = Literal["release", "certificate", "claim", "training"]
 
 LINKS: tuple[str, ...] = (
     "document", "unit", "adjacency", "domain", "preprocessing", "bound", "sensitivity",
@@ -75,8 +75,9 @@ class VerificationResult:
 
     Parameters
     ----------
-    scope : {"release", "certificate", "claim"}
-        What was verified: a release folder, a certificate alone, or a claim.
+    scope : {"release", "certificate", "claim", "training"}
+        What was verified: a release folder, a certificate alone, a claim, or the folder of a
+        federated training.
     title : str
         What the document calls itself.
     checks : tuple of Check

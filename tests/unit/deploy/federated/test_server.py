@@ -14,6 +14,7 @@ from neuroveil.deploy.federated.in_process import InProcessGrid, context_of, run
 from neuroveil.deploy.federated.plan import write_plan
 from neuroveil.deploy.federated.progress import from_bytes, load_state, save_state
 from neuroveil.deploy.federated.server import run_rounds
+from neuroveil.deploy.federated.verify import verify_training
 from neuroveil.errors import FederationError
 
 pytestmark = pytest.mark.slow  # PyTorch and Flower take seconds to load
@@ -62,6 +63,7 @@ def test_an_exchange_that_was_begun_is_never_used_twice(make_plan, make_folders)
     assert load_state(folders[0], plan).attempts == 1
     state = run_in_process(*folders)
     assert [each.attempt for each in state.rounds] == [2, 3]
+    assert verify_training(folders[0]).exit_code == 0
     counted = [json.loads((f / "answers.json").read_text())["last"] for f in folders[1].values()]
     assert counted == [3] * 5
 
@@ -152,6 +154,7 @@ def test_validation_keeps_the_best_round_and_stops(make_plan, make_folders) -> N
     losses = [each.loss for each in state.rounds]
     assert losses[state.best_round - 1] == min(losses)
     assert len(state.rounds) == state.best_round + 2
+    assert verify_training(folders[0]).exit_code == 0
     kept = from_bytes((folders[0] / "model.safetensors").read_bytes(), plan)
     for name, value in kept.items():
         np.testing.assert_array_equal(value, state.best_arrays[name])
@@ -185,6 +188,7 @@ def test_figures_on_private_rows_stay_at_the_hospital(make_plan, make_folders, t
     assert result["private"]
     assert result["formal_guarantee"]
     assert result["chain"]["sampler"]["seeded"]["value"] is False
+    assert verify_training(folders[0]).exit_code == 0
 
 
 def test_real_noise_differs_from_run_to_run(make_plan, make_folders) -> None:
