@@ -190,7 +190,9 @@ def _domain(plan: FederationPlan) -> Link:
         "unprotected": Fact(["label"] if plan.privacy.labels == "unprotected" else [], "proven",
                             _PLAN),
         "figures": Fact("leave" if plan.figures_may_leave else "stay at the hospital", "proven",
-                        _CODE, "losses and counts of calls on private rows are never sent"),
+                        _CODE, "losses and counts of calls on rows that were protected or made up"
+                        if plan.figures_may_leave
+                        else "losses and counts of calls on private rows are never sent"),
     }  # fmt: skip
 
 

@@ -95,7 +95,7 @@ class TrainingSpec:
     local_steps : int
         Steps at a hospital in a round.
     learning_rate, penalty, proximal : float
-        Step size, L2 penalty on weights, and FedProx' pull towards the common model.
+        Step size, L2 penalty on weights and biases, and FedProx' pull towards the common model.
     aggregation : {"mean", "median", "trimmed_mean"}
         How updates become one.
     trimmed : int

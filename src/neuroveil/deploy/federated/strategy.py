@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
     from flwr.serverapp import Grid
 
-_strategies, _app = require("flwr.serverapp.strategy", "flwr.app")
+_strategies, _app, _constant = require(
+    "flwr.serverapp.strategy", "flwr.app", "flwr.common.constant"
+)
+_SUPERLINK = _constant.SUPERLINK_NODE_ID
 
 NO_ANSWER = "no answer in time"
 DECLINED = "the hospital refused, or its answer failed"
@@ -184,6 +187,8 @@ class RefusingStrategy(_strategies.Strategy):  # type: ignore[misc, name-defined
             seat.name: "not enrolled" for seat in self.plan.seats if seat.name not in refused
         }
         for number, reply in enumerate(replies, start=1):
+            if self._is_of_nobody(reply):
+                continue  # as without a reply: no answer in time
             # Named by the node that Flower has authenticated, never by what a reply says.
             name = self.hospitals.get(reply.metadata.src_node_id)
             try:
@@ -198,6 +203,15 @@ class RefusingStrategy(_strategies.Strategy):  # type: ignore[misc, name-defined
         order = [seat.name for seat in self.plan.seats]
         left_out = {name: why for name, why in refused.items() if name not in accepted}
         return sorted(accepted.values(), key=lambda each: order.index(each.hospital)), left_out
+
+    def _is_of_nobody(self, reply: Message) -> bool:
+        """Whether Flower's SuperLink says itself that a hospital that was asked did not answer."""
+        asked = {message.metadata.message_id for message in self._messages}
+        return (
+            reply.has_error()
+            and reply.metadata.src_node_id == _SUPERLINK
+            and reply.metadata.reply_to_message_id in asked
+        )
 
     def _examined(self, attempt: int, reply: Message, name: str | None, kind: str) -> Update:
         if name is None:

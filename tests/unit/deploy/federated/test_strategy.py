@@ -15,10 +15,17 @@ from neuroveil.deploy.federated.in_process import context_of
 from neuroveil.deploy.federated.local import N_BINS
 from neuroveil.deploy.federated.models import initial_arrays
 from neuroveil.deploy.federated.progress import RunState, to_bytes
-from neuroveil.deploy.federated.strategy import RefusingStrategy, check_calls, to_record
+from neuroveil.deploy.federated.strategy import (
+    NO_ANSWER,
+    RefusingStrategy,
+    check_calls,
+    to_record,
+)
 from neuroveil.errors import FederationError
 
-app, task = require("flwr.app", "flwr.supercore.task_identity")
+app, task, utils = require(
+    "flwr.app", "flwr.supercore.task_identity", "flwr.server.superlink.linkstate.utils"
+)
 
 NODES = {101: "h0", 102: "h1", 103: "h2", 104: "h3", 105: "h4"}
 
@@ -166,6 +173,21 @@ def test_a_node_that_was_not_asked_is_refused(exchange) -> None:
     stranger = exchange.answer(103, src_node_id=999)
     exchange.strategy.aggregate_train(1, [*exchange.everybody(), stranger])
     assert list(exchange.strategy.left_out) == ["a node that was not asked (6)"]
+
+
+def test_a_dead_hospital_is_named_where_flower_answers_for_it(exchange) -> None:
+    """SuperLink's own error comes from node 1, and answers the message that nobody answered."""
+    asked = exchange.messages[103].metadata
+    error = utils.create_message_error_unavailable_res_message(asked, "node_unavail")
+    exchange.strategy.aggregate_train(1, exchange.everybody(node103=error))
+    assert exchange.strategy.left_out == {"h2": NO_ANSWER}
+
+
+def test_flowers_word_for_a_hospital_does_not_undo_its_answer(exchange) -> None:
+    asked = exchange.messages[103].metadata
+    error = utils.create_message_error_unavailable_res_message(asked, "node_unavail")
+    exchange.strategy.aggregate_train(1, [error, *exchange.everybody()])
+    assert not exchange.strategy.left_out
 
 
 def test_a_node_cannot_speak_for_another(exchange) -> None:
