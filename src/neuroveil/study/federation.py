@@ -8,13 +8,18 @@ from pydantic import Field, Strict
 
 from neuroveil.errors import StudyMistake
 from neuroveil.study.promise import Components
-from neuroveil.study.section import Fraction, PositiveFloat, Section, Text
+from neuroveil.study.section import PositiveFloat, Section, Text
 
 Setting = Literal["local_features", "dp_sgd", "distributed", "none"]
 
-_Count = Annotated[int, Field(ge=1)]
+# Far above any use, and low enough that nothing overflows after the budget has been charged.
+_Count = Annotated[int, Field(ge=1, le=1_000_000)]
+_CountFromZero = Annotated[int, Field(ge=0, le=1_000_000)]
+_Seconds = Annotated[float, Field(gt=0, le=30 * 86_400, allow_inf_nan=False)]
+_Size = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+_Rate = Annotated[float, Field(ge=1e-4, le=1, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
-_NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_NotNegative = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 
 class HospitalSettings(Section):
@@ -41,24 +46,24 @@ class FederationSettings(Section):
     hidden: _Count = 16
     components: Components = None
     rounds: _Count = 4
-    retries: Annotated[int, Field(ge=0)] = 0
+    retries: _CountFromZero = 0
     local_steps: _Count = 1
-    learning_rate: PositiveFloat = 1.0
+    learning_rate: _Size = 1.0
     penalty: _NotNegative = 0.05
     proximal: _NotNegative = 0.0
     aggregation: Literal["mean", "median", "trimmed_mean"] = "mean"
     trimmed: _Count = 1
-    sampling_rate: Fraction = 1.0
+    sampling_rate: _Rate = 1.0
     gradient_norm: PositiveFloat | None = None
     minimum_hospitals: Annotated[int, Field(ge=2)] = 3
-    max_dropouts: Annotated[int, Field(ge=0)] = 1
-    max_colluding: Annotated[int, Field(ge=0)] = 1
+    max_dropouts: _CountFromZero = 1
+    max_colluding: _CountFromZero = 1
     secure_aggregation: bool = False
     stopping: Literal["fixed_rounds", "validation"] = "fixed_rounds"
     test_share: _Share | None = None
-    separation: PositiveFloat = 2.0
-    enrol_seconds: PositiveFloat = 600.0
-    round_seconds: PositiveFloat = 300.0
+    separation: _Size = 2.0
+    enrol_seconds: _Seconds = 600.0
+    round_seconds: _Seconds = 300.0
 
     def mistakes(self) -> list[StudyMistake]:
         """List violated rules that involve more than one field.
@@ -96,7 +101,12 @@ class FederationSettings(Section):
                 "federation.hospitals", "each hospital once", "a name that stands twice",
                 "Give every hospital a name of its own.",
             ))  # fmt: skip
-        if self.hospitals and len(names) < self.minimum_hospitals:
+        if len(names) == 1:
+            found.append(StudyMistake(
+                "federation.hospitals", "at least two hospitals", "one",
+                "A hospital that is alone needs no federation: list the others.",
+            ))  # fmt: skip
+        elif self.hospitals and len(names) < self.minimum_hospitals:
             found.append(StudyMistake(
                 "federation.minimum_hospitals", f"at most {len(names)}, the number of hospitals",
                 f"{self.minimum_hospitals}", "List more hospitals, or lower the minimum.",

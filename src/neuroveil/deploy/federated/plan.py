@@ -36,6 +36,7 @@ PLAN_FILE = "plan.json"
 _SCHEMA = "neuroveil-federation-plan"
 _VERSION = 1
 _SIMULATED_TEST_SHARE = 0.25
+_MAXIMUM_COMPONENTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,9 @@ def plan_from_json(document: Any) -> FederationPlan:
             "privacy": PrivacyTerms(**rest.pop("privacy")),
             "seats": tuple(Seat(**seat) for seat in rest.pop("seats")),
         }
-        return FederationPlan(**parts, **rest)
+        plan = FederationPlan(**parts, **rest)
+        _check_values(plan)
+        return plan
     except (TypeError, KeyError, ValueError, AttributeError):
         raise FederationError(
             "federation plan", f"a plan of version {_VERSION} with its fields", "something else",
@@ -230,7 +233,7 @@ def read_plan(folder: Path) -> FederationPlan:
     """
     try:
         document = json.loads((folder / PLAN_FILE).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise FederationError(
             "federation plan", f"a file {PLAN_FILE} in the folder", "none that can be read",
             "Make the folder with `neuroveil federate`.",
@@ -373,6 +376,30 @@ def _labels(
     from neuroveil.evaluate.downstream.ways import label_epsilon
 
     return epsilon, "randomised_response", label_epsilon(epsilon)
+
+
+def _check_values(plan: FederationPlan) -> None:
+    """Hold a plan that came from elsewhere to the types and bounds of a study's section."""
+    from pydantic import TypeAdapter
+
+    document = plan.to_json()
+    del document["schema"], document["version"]
+    TypeAdapter(FederationPlan).validate_json(json.dumps(document), strict=True)
+    training, privacy, seats = (document.pop(each) for each in ("training", "privacy", "seats"))
+    epsilon, delta, label = (privacy.pop(each) for each in ("epsilon", "delta", "label_epsilon"))
+    if not (0 <= label <= epsilon < math.inf and 0 <= delta < 1):
+        raise ValueError
+    if plan.inputs.components > _MAXIMUM_COMPONENTS:
+        raise ValueError
+    del privacy["labels"]
+    hospitals = tuple({"name": each["name"], "patients": each["n_patients"]} for each in seats)
+    FederationSettings.model_validate({
+        **training, **privacy, "hospitals": hospitals, "model": plan.model.kind,
+        "hidden": plan.model.hidden, "components": plan.inputs.components,
+        "simulation": plan.simulation, "seed": plan.seed,
+        "minimum_hospitals": plan.minimum_hospitals,
+        "enrol_seconds": plan.enrol_seconds, "round_seconds": plan.round_seconds,
+    })  # fmt: skip
 
 
 def _check(plan: FederationPlan) -> None:

@@ -29,7 +29,7 @@ from neuroveil.deploy.federated.models import (
     unflatten,
 )
 from neuroveil.deploy.federated.noise import noise_terms
-from neuroveil.deploy.federated.plan import plan_from_json, write_plan
+from neuroveil.deploy.federated.plan import plan_from_json, read_plan, write_plan
 from neuroveil.deploy.federated.progress import RunState
 from neuroveil.deploy.federated.specs import InputSpec, ModelSpec
 from neuroveil.deploy.federated.strategy import RefusingStrategy, to_record
@@ -255,6 +255,39 @@ class TestPlans:
         for wrong in (document | {"more": 1}, document | {"version": 2}, {}, None, []):
             with pytest.raises(FederationError):
                 plan_from_json(wrong)
+
+    @pytest.mark.parametrize(("part", "field", "value"), [
+        (None, "round_seconds", "x"),
+        (None, "round_seconds", 1e308),
+        (None, "simulation", 1),
+        (None, "minimum_hospitals", True),
+        ("inputs", "columns_digest", None),
+        ("inputs", "components", float("nan")),
+        ("inputs", "components", 10**22),
+        ("model", "kind", "other"),
+        ("model", "hidden", 10**22),
+        ("training", "rounds", float("inf")),
+        ("training", "retries", -1),
+        ("training", "learning_rate", float("nan")),
+        ("training", "aggregation", []),
+        ("training", "test_share", -1.0),
+        ("privacy", "epsilon", float("nan")),
+        ("privacy", "delta", None),
+        ("privacy", "labels", "none"),
+        ("privacy", "label_epsilon", -1.0),
+        ("privacy", "sampling_rate", 1.5),
+    ])  # fmt: skip
+    def test_with_values_that_no_study_has_are_refused(self, make_plan, part, field, value) -> None:
+        document = json.loads(json.dumps(make_plan("dp_sgd").to_json()))
+        assert plan_from_json(document)
+        (document if part is None else document[part])[field] = value
+        with pytest.raises(FederationError):
+            plan_from_json(document)
+
+    def test_that_are_nested_too_deep_are_refused(self, tmp_path) -> None:
+        (tmp_path / "plan.json").write_bytes(b"[" * 100_000)
+        with pytest.raises(FederationError):
+            read_plan(tmp_path)
 
     @pytest.mark.parametrize(("setting", "changed"), [
         ("none", {"simulation": False, "seed": None}),
