@@ -216,7 +216,7 @@ def write_hospital(
     FederationError
         If the rows do not fit the plan, or the folder is in use.
     """
-    _check_parts(plan, name, parts)
+    check_parts(plan, name, parts)
     if (folder / ANSWERS_FILE).exists():
         raise FederationError(
             "hospital folder", "one that has not answered yet", "one in use",
@@ -244,7 +244,23 @@ def _save(file: Path, arrays: Mapping[str, Any]) -> None:
         np.savez(stream, **arrays)
 
 
-def _check_parts(plan: FederationPlan, name: str, parts: Mapping[str, Part]) -> None:
+def check_parts(plan: FederationPlan, name: str, parts: Mapping[str, Part]) -> None:
+    """Refuse rows that a hospital cannot train on; to be asked before anything is charged.
+
+    Parameters
+    ----------
+    plan : FederationPlan
+        What was agreed.
+    name : str
+        Public name of the hospital.
+    parts : mapping of str to Part
+        Rows that train and, where there are any, that judge. Private.
+
+    Raises
+    ------
+    FederationError
+        If they do not fit the plan, or nobody trains.
+    """
     seat = plan.seat(name)
     trained = sum(parts[each].labels.size for each in ("train", "validation") if each in parts)
     for part in parts.values():

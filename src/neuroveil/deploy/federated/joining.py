@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from neuroveil.deploy.federated.hospital import ANSWERS_FILE, Hospital, Part, write_hospital
+from neuroveil.deploy.federated.hospital import (
+    ANSWERS_FILE,
+    Hospital,
+    Part,
+    check_parts,
+    write_hospital,
+)
 from neuroveil.deploy.federated.inputs import model_inputs
 from neuroveil.deploy.federated.noise import noise_terms
 from neuroveil.deploy.federated.plan import FederationPlan
@@ -20,6 +26,7 @@ from neuroveil.deploy.federated.released import released_rows
 from neuroveil.errors import FederationError
 from neuroveil.evaluate.downstream.scores import Labels
 from neuroveil.pipeline.budget import open_ledger, require_room, reserve
+from neuroveil.pipeline.cache import private_folder
 from neuroveil.pipeline.evaluation import patient_labels
 from neuroveil.pipeline.extract import extract_study
 from neuroveil.pipeline.pool import Progress, no_progress
@@ -90,9 +97,10 @@ def enrol_hospital(
             f"{seat.n_patients} in the plan", "Agree on a plan with the right number.",
         )  # fmt: skip
     parts = split_patients(plan, inputs, labels, known, SystemRandomness())
+    check_parts(plan, name, parts)
     noise_terms(plan)  # what cannot be calibrated is refused before anything is spent
     if plan.setting != "local_features":
-        paid = _charge(study, plan, labels.size)
+        paid = _charge(study, plan, labels.size, folder)
     return write_hospital(folder, plan, name, parts, paid)
 
 
@@ -171,7 +179,7 @@ def split_patients(
     }
 
 
-def _charge(study: Study, plan: FederationPlan, n_patients: int) -> dict[str, Any]:
+def _charge(study: Study, plan: FederationPlan, n_patients: int, folder: Path) -> dict[str, Any]:
     """Pay for all rounds and retries at once."""
     request = ChargeRequest(
         epsilon=exact(plan.epsilon), delta=exact(plan.delta), mechanism=f"federated_{plan.setting}",
@@ -180,6 +188,7 @@ def _charge(study: Study, plan: FederationPlan, n_patients: int) -> dict[str, An
     )  # fmt: skip
     ledger = open_ledger(study)
     require_room(study, ledger, request)
+    private_folder(folder)  # one that cannot be made must not cost patients their budget
     charge = reserve(study, ledger, request)
     charge.consume(request)
     return {"ledger_entry": charge.entry, "epsilon": plan.epsilon, "delta": plan.delta}

@@ -13,7 +13,7 @@ import pytest
 from neuroveil.deploy.federated.hospital import Hospital
 from neuroveil.deploy.federated.joining import enrol_hospital, split_patients
 from neuroveil.deploy.federated.plan import FederationPlan, plan_from_study
-from neuroveil.errors import BudgetError, ChainError, FederationError, StudyError
+from neuroveil.errors import BudgetError, ChainError, FederationError, NeuroveilError, StudyError
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.extract import extract_study
 from neuroveil.pipeline.release import release_study
@@ -113,6 +113,28 @@ class TestAHospital:
     ) -> None:
         study = make_study(patients=patients, budget=budget)
         with pytest.raises(refusal):
+            enrol(study, plan_from_study(study), tmp_path / "seat")
+        assert not (tmp_path / "seat").exists()
+        if Ledger.exists(study.path(study.privacy.ledger)):
+            assert spent(study) == 0
+
+    def test_pays_nothing_for_a_folder_that_cannot_be_made(self, make_study, tmp_path) -> None:
+        study = make_study()
+        (tmp_path / "seat").write_text("a file")
+        with pytest.raises(StudyError, match="folder"):
+            enrol(study, plan_from_study(study), tmp_path / "seat")
+        if Ledger.exists(study.path(study.privacy.ledger)):
+            assert spent(study) == 0
+
+    def test_pays_nothing_where_no_label_is_known(self, make_study, cohort, tmp_path) -> None:
+        copy = shutil.copytree(cohort / "cohort", tmp_path / "unlabelled")
+        roster = copy / "participants.tsv"
+        text = roster.read_text()
+        for label in ("epilepsy", "healthy"):
+            text = text.replace(label, "n/a")
+        roster.write_text(text)
+        study = make_study(**{"input.folder": str(copy)})
+        with pytest.raises(NeuroveilError):
             enrol(study, plan_from_study(study), tmp_path / "seat")
         assert not (tmp_path / "seat").exists()
         if Ledger.exists(study.path(study.privacy.ledger)):
