@@ -95,7 +95,7 @@ class Hospital:
         try:
             with np.load(self.folder / ROWS_FILE, allow_pickle=False) as file:
                 return Part(file[f"{name}_inputs"], file[f"{name}_labels"])
-        except (OSError, KeyError, ValueError):
+        except (OSError, EOFError, KeyError, ValueError):
             raise FederationError(
                 "hospital folder", "the rows that it was made with", "none that can be read",
                 "Make the folder anew with `neuroveil federate`.",
@@ -177,7 +177,7 @@ def last_answer(folder: Path) -> int:
     file = folder / ANSWERS_FILE
     try:
         return int(json.loads(file.read_bytes())["last"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise FederationError(
             "hospital folder", f"a count of answers in {ANSWERS_FILE}", "none that can be read",
             "Join anew, which is charged anew: an older copy could let answers be given twice.",
@@ -301,7 +301,7 @@ def open_hospital(folder: Path) -> Hospital:
         seat = json.loads((folder / SEAT_FILE).read_bytes())
         noise = None if seat["noise"] is None else NoiseTerms(**seat["noise"])
         name, agreed = str(seat["name"]), str(seat["plan_digest"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise FederationError(
             "hospital folder", f"a file {SEAT_FILE}", "none that can be read",
             "Make the folder with `neuroveil federate`.",

@@ -156,7 +156,7 @@ class CoordinatorFolder:
             What opens the SuperLink's Control interface.
         """
         path = self.root / "operator.token"
-        return read_secret(path, "the operator's token").decode("ascii").strip()
+        return read_secret(path, "the operator's token").decode("ascii", "replace").strip()
 
     def hospitals(self) -> dict[str, str]:
         """Read who is registered.
@@ -165,9 +165,23 @@ class CoordinatorFolder:
         -------
         dict of str to str
             Public key in OpenSSH's form by the hospital's name.
+
+        Raises
+        ------
+        FederationError
+            If the list cannot be understood.
         """
         path = self.root / "hospitals.json"
-        found: dict[str, str] = json.loads(read_secret(path, "the list of hospitals"))
+        content = read_secret(path, "the list of hospitals")
+        try:
+            found: dict[str, str] = json.loads(content)
+            if not all(key.startswith("ecdsa-sha2-nistp384 ") for key in found.values()):
+                raise ValueError
+        except (ValueError, AttributeError, RecursionError):
+            raise FederationError(
+                "list of hospitals", "a key in OpenSSH's form by name", "something else",
+                "Restore hospitals.json from a copy, or add the hospitals anew to an empty {}.",
+            ) from None  # fmt: skip
         return found
 
     def add_hospital(self, name: str, public_key: str) -> str:

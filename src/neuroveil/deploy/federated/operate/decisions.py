@@ -57,12 +57,12 @@ def read_decisions(folder: Path) -> list[Decision]:
         If a line cannot be read.
     """
     try:
-        lines = (folder / FILE).read_text(encoding="utf-8").splitlines()
+        lines = (folder / FILE).read_bytes().splitlines()
     except FileNotFoundError:
         return []
     try:
         return [Decision(**json.loads(line)) for line in lines]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise FederationError(
             FILE, "one decision a line", "a line that is none",
             "Move the file away and keep it: somebody has changed it, or the disk was full.",

@@ -109,7 +109,7 @@ def _read(file: Path) -> dict[str, Any] | None:
         found: dict[str, Any] = json.loads(file.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise FederationError(
             f"file {file.name}", "JSON as the coordinator's app writes it", "something else",
             "Restore the folder from a copy.",

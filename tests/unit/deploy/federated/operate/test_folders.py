@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from neuroveil.deploy.federated.operate.coordinator import create_coordinator
+from neuroveil.deploy.federated.operate.coordinator import CoordinatorFolder, create_coordinator
+from neuroveil.deploy.federated.operate.decisions import read_decisions
 from neuroveil.deploy.federated.operate.hospital import create_hospital
 from neuroveil.deploy.federated.operate.node_key import create_node_key, node_fingerprint
 from neuroveil.errors import FederationError, StudyError
@@ -113,3 +114,20 @@ def test_flowers_state_lies_in_a_file_or_in_memory_and_nowhere_else(tmp_path):
     assert made.settings().database == "memory"
     with pytest.raises(StudyError, match="database"):
         create_coordinator(tmp_path / "wrong", ("127.0.0.1",), {"database": "postgresql://x"})
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"[]", b"null", b"x", b'{"North": 3}', b"[" * 10**5]
+)
+def test_a_list_of_hospitals_that_was_damaged_is_refused(tmp_path, content):
+    folder = CoordinatorFolder(tmp_path)
+    (tmp_path / "hospitals.json").write_bytes(content)
+    with pytest.raises(FederationError, match="list of hospitals"):
+        folder.hospitals()
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"[]", b"null", b"x", b"[" * 10**5])
+def test_decisions_that_were_damaged_are_refused(tmp_path, content):
+    (tmp_path / "decisions.jsonl").write_bytes(content)
+    with pytest.raises(FederationError, match="decision"):
+        read_decisions(tmp_path)
