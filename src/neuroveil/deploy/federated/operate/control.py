@@ -221,10 +221,17 @@ def operator(folder: Path) -> Iterator[Operator]:
     from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 
     place = CoordinatorFolder(folder)
-    client = ControlHttpClient.from_server_address(
-        place.settings().own_address, False, place.tls.authority.read_bytes(),
-        [_OperatorToken(place.token()), RuntimeVersionHttpInterceptor(component_name="flwr CLI")],
-    )  # fmt: skip
+    address, token = place.settings().own_address, _OperatorToken(place.token())
+    try:
+        client = ControlHttpClient.from_server_address(
+            address, False, place.tls.authority.read_bytes(),
+            [token, RuntimeVersionHttpInterceptor(component_name="flwr CLI")],
+        )  # fmt: skip
+    except (OSError, ValueError):
+        raise FederationError(
+            "coordinator folder", "the certificate ca.pem that it was made with", "something else",
+            "Restore it from a copy: hospitals have the same file.",
+        ) from None  # fmt: skip
     try:
         yield Operator(client)
     except httpx.HTTPStatusError as error:

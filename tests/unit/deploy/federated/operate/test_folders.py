@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from neuroveil.deploy.federated.operate.control import operator
 from neuroveil.deploy.federated.operate.coordinator import CoordinatorFolder, create_coordinator
 from neuroveil.deploy.federated.operate.decisions import read_decisions
 from neuroveil.deploy.federated.operate.hospital import create_hospital
@@ -131,3 +132,11 @@ def test_decisions_that_were_damaged_are_refused(tmp_path, content):
     (tmp_path / "decisions.jsonl").write_bytes(content)
     with pytest.raises(FederationError, match="decision"):
         read_decisions(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"no certificate"])
+def test_an_authority_that_was_damaged_is_named(coordinator, content):
+    coordinator.tls.authority.write_bytes(content)
+    with pytest.raises(FederationError, match="certificate ca"), operator(coordinator.root):
+        pass
