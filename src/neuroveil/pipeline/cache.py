@@ -24,13 +24,15 @@ KEY_FILE = "cache.key"
 _BLOCK_BYTES = 1 << 20
 
 
-def private_folder(folder: Path) -> Path:
+def private_folder(folder: Path, where: str = "output.internal") -> Path:
     """Make a folder that only its owner can open.
 
     Parameters
     ----------
     folder : Path
         Folder to make, with its parents.
+    where : str
+        What the error calls it.
 
     Returns
     -------
@@ -50,8 +52,8 @@ def private_folder(folder: Path) -> Path:
             raise PermissionError
     except OSError as error:
         raise StudyError([StudyMistake(
-            "output.internal", "a folder that can be written to", type(error).__name__,
-            "Choose another internal folder, or correct its rights.",
+            where, "a folder that can be written to", type(error).__name__,
+            "Choose another folder, or correct its rights.",
         )]) from None  # fmt: skip
     return folder
 

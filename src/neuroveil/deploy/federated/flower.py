@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from types import ModuleType
 
@@ -16,9 +17,10 @@ _QUIET = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
 }
 _EXTRAS = {
-    "flwr": "federated", "ray": "federated",
+    "flwr": "federated", "ray": "federated", "httpx": "federated",
     "torch": "torch", "opacus": "torch", "safetensors": "torch",
 }  # fmt: skip
+_TO_TRAIN = ("flwr", "httpx", "torch", "opacus", "safetensors")  # Ray is for simulations
 
 
 def quiet_environment() -> dict[str, str]:
@@ -55,11 +57,29 @@ def require(*names: str) -> tuple[ModuleType, ...]:
         return tuple(importlib.import_module(name) for name in names)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        extra = _EXTRAS.get(missing)
-        if extra is None:
+        if missing not in _EXTRAS:
             raise
-        raise FederationError(
-            "installation", f"the package {missing}", "none",
-            f"Install the extras that hospitals train with: "
-            f"pip install 'neuroveil[federated,torch]'; {missing} is part of {extra!r}.",
-        ) from None  # fmt: skip
+        raise _absent(missing) from None
+
+
+def require_installed() -> None:
+    """Make sure that all is there that hospitals train with, without loading it.
+
+    A service would otherwise start, and fail at the first message that needs a package.
+
+    Raises
+    ------
+    FederationError
+        If a package of the extras is not installed, with the name of the extra.
+    """
+    for name in _TO_TRAIN:
+        if importlib.util.find_spec(name) is None:
+            raise _absent(name)
+
+
+def _absent(package: str) -> FederationError:
+    return FederationError(
+        "installation", f"the package {package}", "none",
+        f"Install the extras that hospitals train with: "
+        f"pip install 'neuroveil[federated,torch]'; {package} is part of {_EXTRAS[package]!r}.",
+    )  # fmt: skip

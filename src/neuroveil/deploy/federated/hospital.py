@@ -28,6 +28,8 @@ from neuroveil.types.recording import FloatArray
 
 ROWS_FILE, SEAT_FILE, ANSWERS_FILE = "rows.npz", "seat.json", "answers.json"
 FIGURES_FILE = "figures.json"
+SEAT = "hospital folder"
+"""What errors call the folder that a hospital answers from."""
 
 PARTS = ("train", "validation", "test")
 
@@ -222,7 +224,7 @@ def write_hospital(
             "hospital folder", "one that has not answered yet", "one in use",
             "Every run has a folder of its own: rows and the count of answers belong together.",
         )  # fmt: skip
-    private_folder(folder)
+    private_folder(folder, SEAT)
     noise = noise_terms(plan)
     arrays: dict[str, Any] = {}
     empty = Part(np.zeros((0, plan.inputs.components)), np.zeros(0, dtype=bool))

@@ -14,6 +14,7 @@ import numpy as np
 
 from neuroveil.deploy.federated.hospital import (
     ANSWERS_FILE,
+    SEAT,
     Hospital,
     Part,
     check_parts,
@@ -21,7 +22,7 @@ from neuroveil.deploy.federated.hospital import (
 )
 from neuroveil.deploy.federated.inputs import model_inputs
 from neuroveil.deploy.federated.noise import noise_terms
-from neuroveil.deploy.federated.plan import FederationPlan
+from neuroveil.deploy.federated.plan import FederationPlan, check_delta
 from neuroveil.deploy.federated.released import released_rows
 from neuroveil.errors import FederationError
 from neuroveil.evaluate.downstream.scores import Labels
@@ -37,7 +38,6 @@ from neuroveil.privacy.exact import exact
 from neuroveil.privacy.randomness import RandomSource, permutation
 from neuroveil.privacy.sampling import SystemRandomness
 from neuroveil.privacy.scaling import scale_rows
-from neuroveil.privacy.validate import check_delta_for
 from neuroveil.study import Study
 from neuroveil.types.charge import ChargeRequest
 from neuroveil.types.recording import FloatArray
@@ -117,8 +117,7 @@ def _check_offer(study: Study, plan: FederationPlan, name: str, folder: Path) ->
             "federation plan", f"epsilon of at most {limit:g}, as this hospital's study says",
             f"{plan.epsilon:g}", "Agree on a smaller epsilon, or change the study.",
         )  # fmt: skip
-    # A delta that is large for so many patients needs a word why, as in a release.
-    check_delta_for(plan.n_patients, plan.delta, study.privacy.delta_justification)
+    check_delta(study, plan)
     if (folder / ANSWERS_FILE).exists():
         raise FederationError(
             "hospital folder", "a new one", "one that was made before",
@@ -188,7 +187,7 @@ def _charge(study: Study, plan: FederationPlan, n_patients: int, folder: Path) -
     )  # fmt: skip
     ledger = open_ledger(study)
     require_room(study, ledger, request)
-    private_folder(folder)  # one that cannot be made must not cost patients their budget
+    private_folder(folder, SEAT)  # one that cannot be made must not cost patients their budget
     charge = reserve(study, ledger, request)
     charge.consume(request)
     return {"ledger_entry": charge.entry, "epsilon": plan.epsilon, "delta": plan.delta}

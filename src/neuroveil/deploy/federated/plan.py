@@ -27,9 +27,9 @@ from neuroveil.pipeline.promise import label_policies, planning_scaling
 from neuroveil.pipeline.settings import require_epsilon, study_columns
 from neuroveil.privacy.exact import exact
 from neuroveil.privacy.settings import columns_digest
+from neuroveil.privacy.validate import check_delta_for, largest_delta
 from neuroveil.study import Study
 from neuroveil.study.federation import FederationSettings, Setting
-from neuroveil.study.promise import largest_delta
 from neuroveil.types.certificate import canonical_json, digest
 
 PLAN_FILE = "plan.json"
@@ -258,6 +258,8 @@ def plan_from_study(study: Study) -> FederationPlan:
     ------
     StudyError
         If the section or a setting that it needs is missing.
+    ChainError
+        If delta is large for so many patients, and the study does not say why.
     """
     wanted = federation_settings(study)
     scaling, columns = planning_scaling(study), study_columns(study)
@@ -265,7 +267,7 @@ def plan_from_study(study: Study) -> FederationPlan:
     inputs = InputSpec(
         columns_digest(columns), scaling.name, _components(wanted, n_patients, len(columns))
     )
-    return FederationPlan(
+    plan = FederationPlan(
         seats=tuple(Seat(each.name, each.patients) for each in wanted.hospitals),
         inputs=inputs,
         model=ModelSpec(wanted.model, wanted.hidden),
@@ -281,6 +283,29 @@ def plan_from_study(study: Study) -> FederationPlan:
         enrol_seconds=wanted.enrol_seconds,
         round_seconds=wanted.round_seconds,
     )  # fmt: skip
+    check_delta(study, plan)
+    return plan
+
+
+def check_delta(study: Study, plan: FederationPlan) -> None:
+    """Refuse a delta that is large for all patients together and that nobody explains.
+
+    The rule is that of a release. A simulation protects nobody, and may have any delta.
+
+    Parameters
+    ----------
+    study : Study
+        Settings of whoever asks, with the words that justify a large delta.
+    plan : FederationPlan
+        What would be agreed.
+
+    Raises
+    ------
+    ChainError
+        If delta exceeds min(1/n², 1e-5) without ``privacy.delta_justification``.
+    """
+    if not plan.simulation:
+        check_delta_for(plan.n_patients, plan.delta, study.privacy.delta_justification)
 
 
 def federation_settings(study: Study) -> FederationSettings:

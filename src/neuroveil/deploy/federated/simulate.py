@@ -14,7 +14,7 @@ from neuroveil.deploy.federated.attack import attack_training
 from neuroveil.deploy.federated.client import make_client_app
 from neuroveil.deploy.federated.cohort import hospital_parts, make_rosters
 from neuroveil.deploy.federated.figures import judged_by_hospital
-from neuroveil.deploy.federated.flower import require
+from neuroveil.deploy.federated.flower import require, require_installed
 from neuroveil.deploy.federated.hospital import ANSWERS_FILE, Part, open_hospital, write_hospital
 from neuroveil.deploy.federated.plan import (
     PLAN_FILE,
@@ -123,6 +123,7 @@ def simulate_federation(
     NeuroveilError
         If the study or a table cannot be used, or too few hospitals answered.
     """
+    require_installed()
     require("flwr.app", "torch", "safetensors", *(("ray",) if engine == "ray" else ()))
     plan = simulation_plan(study)
     name = plan.digest.removeprefix("sha256:")[:12]

@@ -12,6 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from neuroveil.deploy.federated import flower
+from neuroveil.deploy.federated.operate.service import start_coordinator, start_hospital
 from neuroveil.errors import FederationError
 
 EXTRAS = ("server", "federated", "torch")
@@ -62,6 +63,21 @@ def test_a_missing_extra_is_named(monkeypatch) -> None:
         flower.require("opacus.grad_sample")
     with pytest.raises(ModuleNotFoundError):
         flower.require("something_else")
+
+
+@pytest.mark.parametrize("package", ["flwr", "httpx", "torch", "opacus", "safetensors"])
+def test_a_service_does_not_start_without_what_training_needs(
+    monkeypatch, tmp_path, package
+) -> None:
+    """Refused at once, and not at the first message of a training."""
+    find = flower.importlib.util.find_spec
+    monkeypatch.setattr(
+        flower.importlib.util, "find_spec", lambda name: None if name == package else find(name)
+    )
+    extra = "federated" if package in ("flwr", "httpx") else "torch"
+    for start in (start_coordinator, start_hospital):
+        with pytest.raises(FederationError, match=rf"package {package}\b.*'{extra}'"):
+            start(tmp_path, print)
 
 
 def test_flower_is_quiet_wherever_it_is_loaded() -> None:

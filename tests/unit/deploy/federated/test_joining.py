@@ -121,7 +121,7 @@ class TestAHospital:
     def test_pays_nothing_for_a_folder_that_cannot_be_made(self, make_study, tmp_path) -> None:
         study = make_study()
         (tmp_path / "seat").write_text("a file")
-        with pytest.raises(StudyError, match="folder"):
+        with pytest.raises(StudyError, match="hospital folder"):
             enrol(study, plan_from_study(study), tmp_path / "seat")
         if Ledger.exists(study.path(study.privacy.ledger)):
             assert spent(study) == 0
@@ -172,11 +172,17 @@ def test_a_plan_that_costs_more_than_the_study_allows_is_refused(make_study, tmp
 
 
 def test_a_large_delta_needs_a_reason(make_study, tmp_path) -> None:
-    """As for a release; refused before a row is read."""
-    study = make_study(**{"privacy.delta": 1e-3})
+    """As for a release, whoever asks: when a plan is made, and by each hospital that joins."""
+    study = make_study(**{"privacy.delta": 0.5})
     with pytest.raises(ChainError, match="delta"):
-        enrol(study, plan_from_study(study), tmp_path / "seat")
+        plan_from_study(study)
+    reason = {"privacy.delta": 1e-3, "privacy.delta_justification": "A rehearsal."}
+    plan = plan_from_study(make_study(**reason))
+    assert plan.delta == 1e-3
+    with pytest.raises(ChainError, match="delta"):  # a reason of others is none of this hospital
+        enrol(make_study(), plan, tmp_path / "seat")
     assert not Ledger.exists(study.path(study.privacy.ledger))
+    plan_from_study(make_study(**{"privacy.delta": 0.5, "federation.simulation": True}))
 
 
 def test_rows_without_a_label_policy_are_no_plan(make_study) -> None:

@@ -52,7 +52,7 @@ def require_flower() -> None:
     if not found.startswith(KNOWN_VERSION):
         raise FederationError(
             "the federation engine", f"flwr {KNOWN_VERSION}x", found,
-            "Install it with: pip install 'neuroveil[federated]'",
+            "Install it with: pip install 'neuroveil[federated,torch]'",
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+from neuroveil.deploy.federated.flower import require_installed
 from neuroveil.deploy.federated.hospital import open_hospital
 from neuroveil.deploy.federated.operate.control import operator
 from neuroveil.deploy.federated.operate.coordinator import CoordinatorFolder
@@ -36,8 +37,9 @@ def start_coordinator(folder: Path, say: Say) -> None:
     StudyError
         If its settings or files cannot be used, or its port is taken.
     FederationError
-        If Flower is missing, or the service does not stay up.
+        If a package of the extras is missing, or the service does not stay up.
     """
+    require_installed()
     require_flower()
     place = CoordinatorFolder(folder.resolve())
     listen = place.settings()
@@ -101,9 +103,10 @@ def start_hospital(folder: Path, say: Say) -> None:
     ChainError
         If the hospital's own plan does not meet its own policy.
     FederationError
-        If Flower is missing, the rows cannot be opened, or the node does not stay up: the
-        coordinator may not know its key.
+        If a package of the extras is missing, the rows cannot be opened, or the node does not
+        stay up: the coordinator may not know its key.
     """
+    require_installed()
     require_flower()
     place = HospitalFolder(folder.resolve())
     settings = place.settings()
