@@ -49,7 +49,7 @@ def read_toml(file: Path, role: str, remedy: str) -> dict[str, Any]:
         ) from None  # fmt: skip
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers and brackets without an end
         raise _single(
             role, "valid TOML", _toml_complaint(error),
             "Correct that line; text needs quotation marks, numbers a dot.",
@@ -168,8 +168,10 @@ def _dotted(location: tuple[str | int, ...]) -> str:
     return ".".join(str(part + 1) if isinstance(part, int) else part for part in location)
 
 
-def _toml_complaint(error: tomllib.TOMLDecodeError) -> str:
+def _toml_complaint(error: Exception) -> str:
     """Keep the place and the complaint of the TOML reader on one line."""
+    if not isinstance(error, tomllib.TOMLDecodeError):
+        return type(error).__name__
     return " ".join(str(error).split())
 
 

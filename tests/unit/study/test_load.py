@@ -174,7 +174,11 @@ def test_the_file_cannot_set_what_only_the_loader_knows(load):
     assert "overrides" in mistakes(load, "overrides = []")
 
 
-@pytest.mark.parametrize("text", ["= 1", "[privacy", "a = 1\na = 2"])
+@pytest.mark.parametrize(
+    "text",
+    ["= 1", "[privacy", "a = 1\na = 2", "a = " + "9" * 5000, "a = " + "[" * 5000],
+    ids=["no name", "no end", "twice", "endless number", "endless brackets"],
+)
 def test_broken_toml_is_one_clear_mistake(load, text):
     assert "valid TOML" in mistakes(load, text)["study file"]
 

@@ -35,6 +35,7 @@ def plan(face: Face, study_file: Path, out: Path | None, n_seeds: int | None) ->
     Rests on public numbers and made-up patients alone: no row is read, nothing is spent.
     """
     from neuroveil.deploy.federated.plan import plan_from_study, write_plan
+    from neuroveil.pipeline.cache import private_folder
 
     study = _load(study_file, {})
     agreed = plan_from_study(study)
@@ -44,8 +45,7 @@ def plan(face: Face, study_file: Path, out: Path | None, n_seeds: int | None) ->
         document["settings"] = [row.to_json() for row in rows]
         lines += ["", *_table(rows)]
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        write_plan(agreed, out)
+        write_plan(agreed, private_folder(out, "--out"))
         lines.append(f"Wrote plan.json; digest {agreed.digest}")
     face.result(document, "\n".join(lines))
     return 0

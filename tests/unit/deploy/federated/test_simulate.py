@@ -271,6 +271,14 @@ class TestTheCommand:
         assert document["private"] is False
         assert (tmp_path / "agreed" / "plan.json").exists()
 
+    def test_refuses_a_folder_for_the_plan_that_cannot_be(self, make_study, tmp_path) -> None:
+        make_study("distributed")
+        for place in (tmp_path / "study.toml", tmp_path / "study.toml" / "below"):
+            words = ["plan", str(tmp_path), "--out", str(place)]
+            found = CliRunner().invoke(command, words, standalone_mode=False)
+            assert isinstance(found.exception, StudyError)
+            assert "--out" in str(found.exception)
+
     def test_says_what_a_simulation_would_do(self, make_study, tmp_path: Path) -> None:
         make_study("distributed")
         document = self.invoke(
