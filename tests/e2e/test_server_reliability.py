@@ -257,6 +257,27 @@ def test_a_full_disk_and_room_again(make_world, site):
     assert '"bug"' not in world.log.read_text()
 
 
+def test_a_mistake_of_the_server_is_answered_as_one_and_costs_nothing(make_world, site):
+    """Its folder of uploads was replaced by a file: no refusal foresees that."""
+    world = make_world()
+    world.start()
+    path, body = announcement(*manifest_of(site.release).files)
+    assert world.ask("POST", "/v1/submissions", body).status == 200
+    uploads = world.folder / "uploads"
+    aside = uploads.rename(world.folder / "aside")
+    uploads.write_bytes(b"")
+    failed = world.ask("PUT", f"{path}/files/report.html?offset=0", bytes(10))
+    assert (failed.status, failed.document["error"]) == (500, "internal_error")
+    assert set(failed.document) == {"error", "expected", "found", "remedy"}
+    assert world.count("refusals", code="internal_error") == 1
+    assert world.count("refusals", code="not_found") == 0
+    assert world.log.read_text().count('"bug"') == 1
+    assert str(world.folder) not in world.log.read_text()
+    uploads.unlink()
+    aside.rename(uploads)
+    assert world.submit(site.release)
+
+
 def resigned(site: Site, folder: Path, name: str, content: bytes) -> Path:
     """A hospital that means ill: another file, and a certificate that says it is right."""
     shutil.copytree(site.release, folder)

@@ -4,10 +4,18 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from neuroveil.deploy.manifest import FILE_NAMES, manifest_from_json, manifest_of
+from neuroveil.deploy.manifest import (
+    FILE_NAMES,
+    Manifest,
+    ManifestFile,
+    manifest_from_json,
+    manifest_of,
+)
 from neuroveil.deploy.receipt import RECEIPT, holds
 from neuroveil.deploy.server import audit_log
 from neuroveil.deploy.server.admission import misfits
@@ -16,6 +24,7 @@ from neuroveil.deploy.server.overview import overview, overview_page
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.server.settings import FILE, load_settings
 from neuroveil.deploy.server.setup import server_key
+from neuroveil.deploy.server.store import Store
 from neuroveil.deploy.server.submissions import Submissions
 from neuroveil.errors import CertificateError, StudyError
 from neuroveil.keys import create_key
@@ -220,6 +229,26 @@ except Refusal as refusal:
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["no_room", "507", "3000"]
+
+
+def test_hospitals_keep_the_same_bytes_at_the_same_moment(settings):
+    """As when their schemas are equal; those that come second link nothing, and lose nothing."""
+    store, n_hospitals, n_rounds = Store(settings.root, 0), 8, 20
+    contents = [b"a schema of round %d" % number for number in range(n_rounds)]
+    gate = threading.Barrier(n_hospitals)
+
+    def keep(upload: str) -> None:
+        for content in contents:
+            file = ManifestFile("certificate.json", len(content), digest(content))
+            store.append(upload, file, 0, content)
+            gate.wait(60)
+            store.keep(upload, Manifest((file,)))
+            store.forget(upload)
+
+    with ThreadPoolExecutor(n_hospitals) as pool:
+        list(pool.map(keep, "abcdefgh"))
+    kept = [path.read_bytes() for path in (settings.root / "content").glob("*/*")]
+    assert sorted(kept) == sorted(contents)
 
 
 def test_an_examination_beyond_its_limits_is_refused(settings, database, hospital, site, manifest):

@@ -21,7 +21,7 @@ from neuroveil.deploy.server.hospitals import Hospital, find_hospital
 from neuroveil.deploy.server.metrics import CONTENT_TYPE, Metrics, metrics_folder
 from neuroveil.deploy.server.openapi import PATH, describe
 from neuroveil.deploy.server.overview import overview, overview_page
-from neuroveil.deploy.server.refusals import Refusal
+from neuroveil.deploy.server.refusals import Refusal, own_mistake
 from neuroveil.deploy.server.requests import json_of, offset_of, signature_of
 from neuroveil.deploy.server.settings import ServerSettings
 from neuroveil.deploy.server.submissions import Submissions
@@ -95,6 +95,7 @@ def create_app(settings: ServerSettings, key: SiteKey, password: str) -> Guard:
     for status in (404, 405):
         app.add_exception_handler(status, _not_routed)
     app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(Exception, _own_mistake)
     return Guard(app, settings.limits, metrics)
 
 
@@ -113,6 +114,11 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse(
         error.as_dict(), error.status, headers={**_HEADERS, **refusal_headers(error.code)}
     )
+
+
+async def _own_mistake(request: Request, _: Exception) -> JSONResponse:
+    # Starlette hands the error on after this answer; the guard writes its kind to the log.
+    return await _refused(request, own_mistake())
 
 
 async def _hospital(request: Request) -> tuple[Hospital, bytes]:

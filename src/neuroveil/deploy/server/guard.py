@@ -10,7 +10,7 @@ from typing import Any
 
 from neuroveil.deploy.server.logs import log
 from neuroveil.deploy.server.metrics import Metrics
-from neuroveil.deploy.server.refusals import Refusal
+from neuroveil.deploy.server.refusals import Refusal, own_mistake
 from neuroveil.deploy.server.settings import Limits
 
 Message = MutableMapping[str, Any]
@@ -67,10 +67,7 @@ class Guard:
         except Exception as error:  # nothing of it is told: it may repeat what was sent
             log("bug", error=type(error).__name__, route=_route(scope))
             if not outcome.status:
-                await _answer(outcome, Refusal(
-                    "internal_error", "an answer", "a mistake of the server",
-                    "Nothing was lost. Tell the coordinator.",
-                ))  # fmt: skip
+                await _answer(outcome, own_mistake())
         finally:
             self._bytes_held -= len(body)
         self._account(scope, outcome, start)

@@ -85,3 +85,17 @@ class Refusal(NeuroveilError):
         """
         words = {"expected": self.expected, "found": self.found, "remedy": self.remedy}
         return {"error": self.code, **words, **self.extra}
+
+
+def own_mistake() -> Refusal:
+    """Give the answer to a request that the server itself failed on.
+
+    Returns
+    -------
+    Refusal
+        Code ``internal_error``; it tells nothing of the error, which may repeat what was sent.
+    """
+    return Refusal(
+        "internal_error", "an answer", "a mistake of the server",
+        "Nothing was lost. Tell the coordinator.",
+    )  # fmt: skip

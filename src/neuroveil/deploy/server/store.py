@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuroveil.deploy.manifest import Manifest, ManifestFile
@@ -198,10 +198,11 @@ class Store:
         with _refused():
             for file in manifest.files:
                 target = self._of_content(file)
-                if not target.exists():
-                    target.parent.mkdir(mode=0o700, exist_ok=True)
+                target.parent.mkdir(mode=0o700, exist_ok=True)
+                # Another hospital's upload can hold the same bytes, and be kept at this moment.
+                with suppress(FileExistsError):
                     target.hardlink_to(self._part(upload, file))
-                    _flush_folder(target.parent)
+                _flush_folder(target.parent)
             _flush_folder(self._content)
 
     def forget(self, upload: str) -> None:
