@@ -198,8 +198,8 @@ def _require_bool(mistakes: list[StudyMistake], where: str, value: object) -> No
 def _require_number(
     mistakes: list[StudyMistake], where: str, value: object, largest: float
 ) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (is_number and math.isfinite(value) and 0.0 < value <= largest):  # type: ignore[arg-type, operator]
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not (math.isfinite(number) and 0.0 < number <= largest):
         expected = "a number above 0" + (f", at most {largest:g}" if largest < math.inf else "")
         mistakes.append(StudyMistake(where, expected, repr(value), "Give a number in this range."))
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from neuroveil.cli.commands.link_keys import FILE
 from neuroveil.cli.face import Face, common_options
+
+if TYPE_CHECKING:
+    from neuroveil.simulate.patient_names import Population
 
 
 @click.command()
@@ -19,7 +23,7 @@ from neuroveil.cli.face import Face, common_options
               show_default=True, help="Whose names they have.")  # fmt: skip
 @click.option("--compare", is_flag=True, help="Try every hardening, not only the schema's own.")
 @common_options
-def attack(face: Face, schema: Path, people: int, names: str, compare: bool) -> int:
+def attack(face: Face, schema: Path, people: int, names: Population, compare: bool) -> int:
     """Attack encodings of made-up people, made as the schema says.
 
     Frequency alignment, pattern mining and graph matching know no key; the last attack has the
@@ -36,7 +40,7 @@ def attack(face: Face, schema: Path, people: int, names: str, compare: bool) -> 
     with face.progress() as progress:
         for done, each in enumerate(steps, 1):
             chosen = with_hardening(settings, each)
-            attacked.append(attack_schema(chosen, people, n_graph, names))  # type: ignore[arg-type]
+            attacked.append(attack_schema(chosen, people, n_graph, names))
             progress(done, len(steps), "attacking encodings")
     lines = [
         f"{' + '.join(result.hardening) or 'no hardening'}: {outcome.attack}: "

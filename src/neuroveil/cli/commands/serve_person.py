@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -44,7 +44,7 @@ def add(
     from neuroveil.privacy.verify import fingerprint, read_public_key
 
     public_key = read_public_key(key_file)
-    chosen: Role = role.replace("-", "_")  # type: ignore[assignment]
+    chosen = cast("Role", role.replace("-", "_"))
     made = add_person(_database(folder), name, chosen, public_key, hospital)
     document = {"name": made.name, "role": role, "key_id": made.key_id, "public_key": public_key}
     face.result(
