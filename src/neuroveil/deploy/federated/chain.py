@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from neuroveil.deploy.federated.noise import NoiseTerms, epsilon_after, mask_terms, noise_terms
-from neuroveil.deploy.federated.plan import FederationPlan
+from neuroveil.deploy.federated.plan import TRUSTED_SERVER, FederationPlan
 from neuroveil.deploy.federated.progress import RunState
 from neuroveil.pipeline.settings import software_versions
 from neuroveil.types.certificate import Fact
@@ -120,6 +120,8 @@ def verdict(plan: FederationPlan, reasons: tuple[str, ...]) -> str:
         "clipped gradients, so each update that leaves a hospital is protected",
         "distributed": "the sum of all hospitals' clipped gradients carries the noise; a single "
         "hospital's masked update carries a share of it",
+        TRUSTED_SERVER: "a server that holds all rows trained one model, and added noise to the "
+        "sum of all patients' clipped gradients in every step",
     }[plan.setting]
     what = "one patient's row and label"
     if plan.privacy.labels == "unprotected":
@@ -163,16 +165,25 @@ def _said(value: Any, source: str = _PLAN) -> Fact:
 
 
 def _unit(plan: FederationPlan) -> Link:
-    return {
+    facts = {
         "entity": Fact("patient", "proven", _CODE, "one row a patient; every gradient is clipped "
                        "and counted for one patient"),
-        "hospitals_of_a_patient": _said(1, "hospitals: find shared patients with neuroveil link"),
     }  # fmt: skip
+    if plan.setting == TRUSTED_SERVER:
+        return facts | {
+            "dedup": _said(plan.duplicates, "the server: equal GlobalIDs on the hospitals' closed "
+                           "rosters are one person, with one row by this policy"),
+        }  # fmt: skip
+    return facts | {
+        "hospitals_of_a_patient": _said(1, "hospitals: find shared patients with neuroveil link"),
+    }
 
 
 def _adjacency(plan: FederationPlan) -> Link:
     return {
         "relation": Fact("replace_one", "proven", _CODE,
+                         "the number of people is fixed by the linked rosters before any row is "
+                         "read, and public" if plan.setting == TRUSTED_SERVER else
                          "numbers of patients are fixed by the plan and public; they travel in "
                          "clear, also under masks"),
         "patients": _said({seat.name: seat.n_patients for seat in plan.seats}),
@@ -189,11 +200,19 @@ def _domain(plan: FederationPlan) -> Link:
         "parameters": Fact(plan.n_parameters, "proven", _CODE, "weights and biases of the model"),
         "unprotected": Fact(["label"] if plan.privacy.labels == "unprotected" else [], "proven",
                             _PLAN),
-        "figures": Fact("leave" if plan.figures_may_leave else "stay at the hospital", "proven",
-                        _CODE, "losses and counts of calls on rows that were protected or made up"
-                        if plan.figures_may_leave
-                        else "losses and counts of calls on private rows are never sent"),
+        "figures": _figures(plan),
     }  # fmt: skip
+
+
+def _figures(plan: FederationPlan) -> Fact:
+    """Say what becomes of losses and counts of calls."""
+    if plan.setting == TRUSTED_SERVER and not plan.simulation:
+        return Fact("none", "proven", _CODE, "the model is not judged on private rows")
+    if plan.figures_may_leave:
+        why = "losses and counts of calls on rows that were protected or made up"
+        return Fact("leave", "proven", _CODE, why)
+    why = "losses and counts of calls on private rows are never sent"
+    return Fact("stay at the hospital", "proven", _CODE, why)
 
 
 def _of_rows(plan: FederationPlan) -> Link:
@@ -246,7 +265,8 @@ def _mechanism(plan: FederationPlan, noise: NoiseTerms) -> Link:
         "noise_std": Fact(noise.noise_std, "proven", noise.accountant,
                           "in every sum of gradients", ("sensitivity.value",)),
         "steps": Fact(noise.steps, "proven", _PLAN,
-                      "(rounds + retries) local_steps; hospitals count and refuse more"),
+                      "rounds, each of one step over everybody" if plan.setting == TRUSTED_SERVER
+                      else "(rounds + retries) local_steps; hospitals count and refuse more"),
         "sampling_rate": _said(plan.privacy.sampling_rate),
     }  # fmt: skip
     if plan.setting == "distributed":
@@ -320,9 +340,12 @@ def _trust(plan: FederationPlan) -> Link:
         "distributed": f"the coordinator follows the protocol and relays the hospitals' keys, "
         f"together with at most {plan.privacy.max_colluding} hospitals that may collude with it",
         "none": "everybody",
+        TRUSTED_SERVER: "whoever runs the server that holds all rows until it has trained",
     }[plan.setting]
     return {
-        "trust_model": Fact("federated", "assumed", _PLAN),
+        "trust_model": Fact(
+            "central" if plan.setting == TRUSTED_SERVER else "federated", "assumed", _PLAN
+        ),
         "who_is_trusted": Fact(trusted, "assumed", _PLAN),
     }
 

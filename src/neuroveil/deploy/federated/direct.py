@@ -14,16 +14,13 @@ import numpy as np
 
 from neuroveil.deploy.federated.aggregate import aggregate
 from neuroveil.deploy.federated.hospital import Hospital, Part
-from neuroveil.deploy.federated.local import noise_source, noisy_units, train_locally
+from neuroveil.deploy.federated.local import noise_source, noisy_units, step_along, train_locally
 from neuroveil.deploy.federated.models import (
     Arrays,
-    flatten,
     initial_arrays,
-    parameter_shapes,
-    unflatten,
 )
 from neuroveil.deploy.federated.noise import NoiseTerms, noise_terms
-from neuroveil.deploy.federated.plan import FederationPlan
+from neuroveil.deploy.federated.plan import TRUSTED_SERVER, FederationPlan
 from neuroveil.deploy.federated.specs import Seat
 from neuroveil.errors import FederationError
 
@@ -62,7 +59,7 @@ def train_directly(
     noise, arrays = noise_terms(plan), initial_arrays(plan)
     hospitals = [Hospital(_NOWHERE, seat.name, plan, noise) for seat in plan.seats]
     for attempt in range(1, (rounds or plan.training.rounds) + 1):
-        if plan.setting == "distributed" and noise is not None:
+        if plan.setting in ("distributed", TRUSTED_SERVER) and noise is not None:
             arrays = _step(plan, noise, arrays, attempt, [(h, parts[h.name]) for h in hospitals])
             continue
         updates = [
@@ -80,13 +77,10 @@ def _step(
     hospitals: list[tuple[Hospital, Part]],
 ) -> Arrays:
     """One step along the sum of all hospitals' noisy integers."""
-    shapes, spec = parameter_shapes(plan), plan.training
     total = np.zeros(plan.n_parameters, dtype=np.int64)
     for hospital, part in hospitals:
         total += noisy_units(plan, arrays, part, noise, noise_source(hospital, attempt))
-    gradient = np.ldexp(total.astype(np.float64), noise.grid_log2) / plan.n_patients
-    vector = flatten(arrays, shapes)
-    return unflatten(vector - spec.learning_rate * (gradient + spec.penalty * vector), shapes)
+    return step_along(plan, noise, arrays, total)
 
 
 def with_seats(plan: FederationPlan, parts: Mapping[str, Part]) -> FederationPlan:

@@ -163,6 +163,31 @@ def noisy_units(
     return np.asarray(units.sum(axis=0) + total)
 
 
+def step_along(plan: FederationPlan, noise: NoiseTerms, arrays: Arrays, units: IntArray) -> Arrays:
+    """Take a step along a noisy sum of all patients' clipped gradients.
+
+    Parameters
+    ----------
+    plan : FederationPlan
+        What was agreed.
+    noise : NoiseTerms
+        With the step of the grid.
+    arrays : dict of str to ndarray of float64, in the shapes of the plan
+        The common model.
+    units : ndarray of int64, shape (n_parameters,)
+        The noisy sum, in units of the grid.
+
+    Returns
+    -------
+    dict of str to ndarray of float64, in the shapes of the plan
+        The next common model.
+    """
+    shapes, spec = parameter_shapes(plan), plan.training
+    gradient = np.ldexp(units.astype(np.float64), noise.grid_log2) / plan.n_patients
+    vector = flatten(arrays, shapes)
+    return unflatten(vector - spec.learning_rate * (gradient + spec.penalty * vector), shapes)
+
+
 def _sampled(rows: Part, rate: float, source: RandomSource) -> Part:
     """Let every patient take part with probability ``rate`` at most, each on their own."""
     if rate == 1.0:

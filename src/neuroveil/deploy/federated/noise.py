@@ -4,6 +4,8 @@
 the sum of clipped gradients gets integer Gaussian noise. A patient is at one hospital, so the
 guarantee is that of one hospital's steps, whatever the others do.
 
+``trusted_server``: the same at a server that holds everybody's rows, with everybody in every step.
+
 ``distributed``: in every round each hospital adds a share of noise to the sum of all its patients'
 clipped gradients, and only the total of all hospitals is unmasked. With t hospitals that drop out
 or collude, n - t shares are left; each is large enough that these suffice.
@@ -44,7 +46,7 @@ class NoiseTerms:
     noise_std : float
         Standard deviation of what must be in a sum of gradients (no unit).
     share_std : float
-        Standard deviation of what one hospital adds; the same as ``noise_std`` for ``dp_sgd``.
+        Standard deviation of what one hospital adds; ``noise_std`` unless ``distributed``.
     grid_log2 : int
         Binary logarithm of the step of the grid that gradients and noise lie on.
     steps : int
@@ -152,14 +154,14 @@ def noise_terms(plan: FederationPlan) -> NoiseTerms | None:
     ChainError
         If the guarantee cannot be calibrated.
     """
-    if plan.setting not in ("dp_sgd", "distributed"):
+    if plan.setting not in ("dp_sgd", "distributed", "trusted_server"):
         return None
     check_epsilon(plan.epsilon)
     check_delta(plan.delta)
-    return _steps_at_a_hospital(plan) if plan.setting == "dp_sgd" else _shares(plan)
+    return _shares(plan) if plan.setting == "distributed" else _steps_of_one_holder(plan)
 
 
-def _steps_at_a_hospital(plan: FederationPlan) -> NoiseTerms:
+def _steps_of_one_holder(plan: FederationPlan) -> NoiseTerms:
     terms, steps = plan.privacy, plan.training.attempts * plan.training.local_steps
     clip = ClipL2(terms.gradient_norm)
     sensitivity = clip.sensitivity("replace_one", "l2", plan.n_parameters)

@@ -11,12 +11,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from neuroveil.deploy.federated.specs import (
+    Duplicates,
     InputSpec,
     LabelPolicyName,
     ModelSpec,
+    PlanSetting,
     PrivacyTerms,
     Seat,
     TrainingSpec,
@@ -29,10 +31,13 @@ from neuroveil.privacy.exact import exact
 from neuroveil.privacy.settings import columns_digest
 from neuroveil.privacy.validate import check_delta_for, largest_delta
 from neuroveil.study import Study
-from neuroveil.study.federation import FederationSettings, Setting
+from neuroveil.study.federation import FederationSettings, HospitalSettings
 from neuroveil.types.certificate import canonical_json, digest
 
 PLAN_FILE = "plan.json"
+TRUSTED_SERVER: Final = "trusted_server"
+"""The setting of a training by a server that holds all rows."""
+
 _SCHEMA = "neuroveil-federation-plan"
 _VERSION = 1
 _SIMULATED_TEST_SHARE = 0.25
@@ -63,6 +68,9 @@ class FederationPlan:
         Seed of a simulation's noise; none otherwise.
     enrol_seconds, round_seconds : float
         How long to wait for hospitals, and for the answers to one message, in seconds.
+    duplicates : {"apart", "linked_pool", "linked_keep_longest", "linked_hospital_order"}
+        What became of people whom several hospitals know: ``apart`` where nobody looked, which a
+        federation does not do itself; otherwise the policy by which each got one row.
     """
 
     seats: tuple[Seat, ...]
@@ -75,12 +83,13 @@ class FederationPlan:
     seed: int | None = None
     enrol_seconds: float = 600.0
     round_seconds: float = 300.0
+    duplicates: Duplicates = "apart"
 
     def __post_init__(self) -> None:
         _check(self)
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> PlanSetting:
         """Where privacy enters."""
         return self.privacy.setting
 
@@ -229,7 +238,7 @@ def read_plan(folder: Path) -> FederationPlan:
     Raises
     ------
     FederationError
-        If there is none, or it cannot be read.
+        If there is none, it cannot be read, or it is none of a federation.
     """
     try:
         document = json.loads((folder / PLAN_FILE).read_bytes())
@@ -238,7 +247,13 @@ def read_plan(folder: Path) -> FederationPlan:
             "federation plan", f"a file {PLAN_FILE} in the folder", "none that can be read",
             "Make the folder with `neuroveil federate`.",
         ) from None  # fmt: skip
-    return plan_from_json(document)
+    plan = plan_from_json(document)
+    if plan.setting == TRUSTED_SERVER:
+        raise FederationError(
+            "federation plan", "a plan of several hospitals", "that of a server with all rows",
+            "A trusted server trains by `neuroveil consortium request --mechanism dp_training`.",
+        )  # fmt: skip
+    return plan
 
 
 def plan_from_study(study: Study) -> FederationPlan:
@@ -418,11 +433,14 @@ def _check_values(plan: FederationPlan) -> None:
         raise ValueError
     del privacy["labels"]
     hospitals = tuple({"name": each["name"], "patients": each["n_patients"]} for each in seats)
+    who: dict[str, Any] = {"hospitals": hospitals, "minimum_hospitals": plan.minimum_hospitals}
+    if plan.setting == TRUSTED_SERVER:  # no study of a federation, but the same bounds
+        HospitalSettings.model_validate(hospitals[0])
+        who, privacy["setting"] = {}, "dp_sgd"
     FederationSettings.model_validate({
-        **training, **privacy, "hospitals": hospitals, "model": plan.model.kind,
+        **training, **privacy, **who, "model": plan.model.kind,
         "hidden": plan.model.hidden, "components": plan.inputs.components,
         "simulation": plan.simulation, "seed": plan.seed,
-        "minimum_hospitals": plan.minimum_hospitals,
         "enrol_seconds": plan.enrol_seconds, "round_seconds": plan.round_seconds,
     })  # fmt: skip
 
@@ -432,7 +450,7 @@ def _check(plan: FederationPlan) -> None:
     names = [seat.name for seat in plan.seats]
     apart = (plan.privacy.max_dropouts, plan.privacy.max_colluding)
     problems: Mapping[str, bool] = {
-        "a setting that is known": plan.setting in get_args(Setting),
+        "a setting that is known": plan.setting in get_args(PlanSetting),
         # Fewer than nobody would shrink the noise shares that the others must make up for.
         "0 or more that drop out or collude": all(isinstance(n, int) and n >= 0 for n in apart),
         "hospitals with names of their own": len(set(names)) == len(names) >= 1,
@@ -450,12 +468,29 @@ def _check(plan: FederationPlan) -> None:
         "means where only sums are seen": plan.training.aggregation == "mean"
         or not plan.privacy.is_masked,
         "enough hospitals for masks": not plan.privacy.is_masked or _masks_hold(plan),
+        "linked people in one cohort and whole steps, where a server trains": _is_whole(plan)
+        if plan.setting == TRUSTED_SERVER
+        else plan.duplicates == "apart",
     }  # fmt: skip
     for expected, holds in problems.items():
         if not holds:
             raise FederationError(
                 "federation plan", expected, "something else", "Correct [federation]."
             )
+
+
+def _is_whole(plan: FederationPlan) -> bool:
+    """Whether everybody takes part in every step, and each step is paid for once."""
+    terms, spec = plan.privacy, plan.training
+    return (
+        len(plan.seats) == 1
+        and plan.duplicates in get_args(Duplicates)[1:]
+        and terms.labels == "with_the_row"
+        and not terms.is_masked
+        and (terms.sampling_rate, spec.local_steps, spec.retries) == (1, 1, 0)
+        and (spec.test_share == 0 or plan.simulation)
+        and (spec.aggregation, spec.proximal) == ("mean", 0)
+    )
 
 
 def _masks_hold(plan: FederationPlan) -> bool:

@@ -8,6 +8,12 @@ from typing import Literal
 
 from neuroveil.study.federation import Setting
 
+PlanSetting = Literal[Setting, "trusted_server"]
+"""Where privacy enters: as a study can say, or at a server that holds all hospitals' rows."""
+
+Duplicates = Literal["apart", "linked_pool", "linked_keep_longest", "linked_hospital_order"]
+"""What became of people whom several hospitals know: nothing, or one row by a policy."""
+
 LabelPolicyName = Literal["randomised_response", "unprotected", "with_the_row"]
 
 
@@ -129,9 +135,9 @@ class PrivacyTerms:
 
     Parameters
     ----------
-    setting : {"local_features", "dp_sgd", "distributed", "none"}
+    setting : {"local_features", "dp_sgd", "distributed", "none", "trusted_server"}
         Rows protected at home; noise in every step at every hospital; shares of noise under secure
-        aggregation; nothing.
+        aggregation; nothing; noise in every step at a server that holds all rows.
     epsilon, delta : float
         Guarantee over the whole run; of no meaning for ``none``.
     gradient_norm : float
@@ -148,7 +154,7 @@ class PrivacyTerms:
         What of epsilon randomised response spends; 0 otherwise.
     """
 
-    setting: Setting
+    setting: PlanSetting
     epsilon: float
     delta: float
     gradient_norm: float

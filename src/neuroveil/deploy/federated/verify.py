@@ -12,10 +12,11 @@ from typing import Any
 
 from neuroveil.deploy.federated.chain import federation_chain
 from neuroveil.deploy.federated.model_file import model_fault, read_model_file
-from neuroveil.deploy.federated.plan import PLAN_FILE, FederationPlan
+from neuroveil.deploy.federated.plan import PLAN_FILE, TRUSTED_SERVER, FederationPlan
 from neuroveil.deploy.federated.progress import MODEL_FILE, ROUNDS_FILE, RoundRecord, RunState
 from neuroveil.deploy.federated.result_file import read_result
 from neuroveil.deploy.federated.rounds import Rounds, best_round, round_faults
+from neuroveil.deploy.federated.signature import SIGNATURE_FILE, SIGNED_FILES, check_signature
 from neuroveil.errors import CertificateError, NeuroveilError
 from neuroveil.privacy.verify.document import load_json, read_bytes
 from neuroveil.privacy.verify.findings import broken, holds
@@ -34,6 +35,7 @@ _KNOWN = re.compile(
     r"(result|plan|rounds|figures|failure|nodes|run)\.json|(model|best)-[0-9a-f]{16}\.safetensors"
     r"|model\.safetensors"
 )
+_PUBLISHED = re.compile("|".join(map(re.escape, (*SIGNED_FILES, SIGNATURE_FILE))))
 """All that a training writes into its folder."""
 
 _FIELDS = {
@@ -47,6 +49,12 @@ _NOTES = (
     "the trainings of their patients on their ledgers.",
     "Versions of software are as stated. A result is not signed: whoever can write to the folder "
     "can make another one for another model.",
+)
+_NOTES_OF_SERVER = (
+    "Whether the server did what the plan says, and linked people as it says, rests on who runs "
+    "it, and whether these are all releases about these people on its ledger.",
+    "Versions of software are as stated. The signature says who vouches; compare the key with "
+    "the one that you were given.",
 )
 
 
@@ -64,13 +72,16 @@ class TrainingVerification(VerificationResult):
         return found
 
 
-def verify_training(folder: Path) -> TrainingVerification:
+def verify_training(folder: Path, server_key: str | None = None) -> TrainingVerification:
     """Verify the folder of a training that is finished.
 
     Parameters
     ----------
     folder : Path
-        The coordinator's folder of the training, with ``result.json`` and the model.
+        The coordinator's folder of the training, with ``result.json`` and the model; or what a
+        trusted server has published.
+    server_key : str, optional
+        Who has to have signed it, 64 hexadecimal digits; only trusted servers sign.
 
     Returns
     -------
@@ -101,6 +112,13 @@ def verify_training(folder: Path) -> TrainingVerification:
         *model,
         *_check_folder(folder, document, plan),
     ]
+    is_of_server = plan.setting == TRUSTED_SERVER
+    if is_of_server or server_key is not None:
+        checks += check_signature(folder, server_key)
+    if is_of_server:
+        return TrainingVerification(
+            "training", "training by a server", tuple(checks), _NOTES_OF_SERVER
+        )
     return TrainingVerification("training", "federated training", tuple(checks), _NOTES)
 
 
@@ -211,7 +229,8 @@ def _check_model(folder: Path, plan: FederationPlan, number: int, stated: str) -
 def _check_folder(folder: Path, document: dict[str, Any], plan: FederationPlan) -> Iterator[Check]:
     """What else lies there has to tell the same story."""
     faults = []
-    others = [each for each in folder.iterdir() if not _KNOWN.fullmatch(each.name)]
+    known = _PUBLISHED if plan.setting == TRUSTED_SERVER else _KNOWN
+    others = [each for each in folder.iterdir() if not known.fullmatch(each.name)]
     if others:
         faults.append(f"{len(others)} more than a training writes lie in the folder.")
     if (folder / _FIGURES).exists() and not plan.figures_may_leave:
