@@ -136,6 +136,32 @@ def central_request(plan: FederationPlan) -> ChargeRequest:
     )  # fmt: skip
 
 
+def central_forecast(plan: FederationPlan, scaling: Scaling) -> str:
+    """Say what a training should reach, from public numbers and made-up people alone.
+
+    Parameters
+    ----------
+    plan : FederationPlan
+        From :func:`central_plan`.
+    scaling : Scaling
+        Public constants of the columns.
+
+    Returns
+    -------
+    str
+        One sentence for the people who decide; always the same for the same plan.
+    """
+    from neuroveil.deploy.federated.compare import FORECAST_SEPARATION, forecast_of_server
+
+    noisy, bare = forecast_of_server(plan, scaling)
+    return (
+        f"A model trained on {plan.n_patients} made-up people, with classes "
+        f"{FORECAST_SEPARATION:g} public standard deviations apart, reaches a balanced accuracy of "
+        f"{noisy.balanced_accuracy:.2f} ({noisy.low:.2f} to {noisy.high:.2f}) on new people; "
+        f"without protection {bare.balanced_accuracy:.2f}; chance is 0.50."
+    )
+
+
 def check_training(
     plan: FederationPlan, table: FeatureTable, labels: IntLabels, scaling: Scaling
 ) -> Part:

@@ -18,7 +18,7 @@ from neuroveil.deploy.federated.figures import judged
 from neuroveil.deploy.federated.hospital import Part
 from neuroveil.deploy.federated.local import judge
 from neuroveil.deploy.federated.models import Arrays, initial_arrays
-from neuroveil.deploy.federated.plan import FederationPlan
+from neuroveil.deploy.federated.plan import TRUSTED_SERVER, FederationPlan
 from neuroveil.deploy.federated.planned import noise_in_a_step
 from neuroveil.deploy.federated.specs import Seat
 from neuroveil.evaluate.downstream.intervals import student
@@ -32,6 +32,8 @@ FREE_ROUNDS = 30
 SETTINGS: tuple[Setting, ...] = ("local_features", "dp_sgd", "distributed", "none")
 CENTRAL = "central"
 
+FORECAST_SEPARATION, _FORECAST_SEEDS = 2.0, 8
+
 _TEST_SHARE = 0.5
 _STEPS_TO_THE_END = 300
 
@@ -40,12 +42,13 @@ _LABELS = {
     "dp_sgd": "noise in every step at every hospital",
     "distributed": "noise shares under secure aggregation",
     "none": "federated, no protection",
+    TRUSTED_SERVER: "noise in every step at a server that holds all rows",
     CENTRAL: "all rows in one place, no protection",
 }
 _TRUST = {
     "local_features": "nobody", "dp_sgd": "nobody",
     "distributed": "coordinator keeps to the protocol; few hospitals collude",
-    "none": "everybody", CENTRAL: "everybody",
+    "none": "everybody", TRUSTED_SERVER: "the server", CENTRAL: "everybody",
 }  # fmt: skip
 
 
@@ -120,7 +123,7 @@ def compare_settings(
     Returns
     -------
     tuple of Compared
-        One a setting, and central training without protection last.
+        One a setting; then training by a trusted server, and the same without protection.
 
     Raises
     ------
@@ -128,7 +131,9 @@ def compare_settings(
         If a setting cannot be calibrated.
     """
     plans = {setting: _plan_for(plan, setting) for setting in SETTINGS}
-    scores: dict[str, list[tuple[float, float]]] = {each: [] for each in (*SETTINGS, CENTRAL)}
+    of_server = _plan_of_server(plan)
+    everything = (*SETTINGS, TRUSTED_SERVER, CENTRAL)
+    scores: dict[str, list[tuple[float, float]]] = {each: [] for each in everything}
     for seed in range(n_seeds):
         rosters = {
             seat.name: made_up(
@@ -138,10 +143,48 @@ def compare_settings(
         }
         for setting, each in plans.items():
             scores[setting].append(_score(replace(each, seed=seed), scaling, rosters))
-        scores[CENTRAL].append(_central(replace(plans["none"], seed=seed), scaling, rosters))
+        bare = replace(plans["none"], seed=seed)
+        scores[TRUSTED_SERVER].append(
+            _by_server(replace(of_server, seed=seed), bare, scaling, rosters)
+        )
+        scores[CENTRAL].append(_central(bare, scaling, rosters))
         progress(seed + 1, n_seeds, "comparing settings on made-up patients")
     rows = [_row(setting, plans[setting], scores[setting]) for setting in SETTINGS]
-    return (*rows, _row(CENTRAL, plans["none"], scores[CENTRAL]))
+    server = _row(TRUSTED_SERVER, of_server, scores[TRUSTED_SERVER])
+    return (*rows, server, _row(CENTRAL, plans["none"], scores[CENTRAL]))
+
+
+def forecast_of_server(plan: FederationPlan, scaling: Scaling) -> tuple[Compared, Compared]:
+    """Say what training by a trusted server should reach, on made-up patients.
+
+    Parameters
+    ----------
+    plan : FederationPlan
+        Of a trusted server.
+    scaling : Scaling
+        Public constants of the columns.
+
+    Returns
+    -------
+    tuple of Compared
+        With the plan's noise, and the same people without protection; classes are
+        :data:`FORECAST_SEPARATION` public standard deviations apart.
+    """
+    of_server, bare = _plan_of_server(plan), _plan_for(plan, "none")
+    (seat,) = plan.seats
+    scores: dict[str, list[tuple[float, float]]] = {TRUSTED_SERVER: [], CENTRAL: []}
+    for seed in range(_FORECAST_SEEDS):
+        size = roster_size(bare, seat.n_patients)
+        rosters = {seat.name: made_up(scaling, size, FORECAST_SEPARATION, (seed, 0))}
+        each = replace(bare, seed=seed)
+        scores[TRUSTED_SERVER].append(
+            _by_server(replace(of_server, seed=seed), each, scaling, rosters)
+        )
+        scores[CENTRAL].append(_central(each, scaling, rosters))
+    return (
+        _row(TRUSTED_SERVER, of_server, scores[TRUSTED_SERVER]),
+        _row(CENTRAL, bare, scores[CENTRAL]),
+    )
 
 
 def _plan_for(plan: FederationPlan, setting: Setting) -> FederationPlan:
@@ -161,7 +204,26 @@ def _plan_for(plan: FederationPlan, setting: Setting) -> FederationPlan:
         steps = training.rounds * training.local_steps
         training = replace(training, rounds=steps, local_steps=1)
         terms = replace(terms, sampling_rate=1.0)
-    return replace(plan, privacy=terms, training=training, simulation=True, seed=0)
+    return replace(
+        plan, privacy=terms, training=training, simulation=True, seed=0, duplicates="apart"
+    )
+
+
+def _plan_of_server(plan: FederationPlan) -> FederationPlan:
+    """The same patients in one cohort, with everybody in every step; a simulation always."""
+    steps = plan.training.rounds * plan.training.local_steps
+    terms = replace(
+        plan.privacy, setting=TRUSTED_SERVER, sampling_rate=1.0, labels="with_the_row",
+        label_epsilon=0.0, secure_aggregation=False, max_dropouts=0, max_colluding=0,
+    )  # fmt: skip
+    training = replace(
+        plan.training, rounds=steps, local_steps=1, retries=0, stopping="fixed_rounds",
+        test_share=_TEST_SHARE, aggregation="mean", proximal=0.0,
+    )  # fmt: skip
+    return replace(
+        plan, seats=(Seat("cohort", plan.n_patients),), privacy=terms, training=training,
+        minimum_hospitals=1, simulation=True, seed=0, duplicates="linked_pool",
+    )  # fmt: skip
 
 
 def _score(
@@ -179,6 +241,16 @@ def _central(
     parts = hospital_parts(plan, scaling, rosters)
     pooled = _pooled([each["train"] for each in parts.values()])
     arrays = _trained_to_the_end(plan, pooled)
+    return _on_new_people(plan, arrays, [each["test"] for each in parts.values()])
+
+
+def _by_server(
+    plan: FederationPlan, apart: FederationPlan, scaling: Scaling, rosters: dict[str, Roster]
+) -> tuple[float, float]:
+    """Train on everybody together as a trusted server does, with its noise."""
+    parts = hospital_parts(apart, scaling, rosters)
+    pooled = _pooled([each["train"] for each in parts.values()])
+    arrays = train_directly(plan, {plan.seats[0].name: pooled})
     return _on_new_people(plan, arrays, [each["test"] for each in parts.values()])
 
 
