@@ -16,7 +16,7 @@ _SETTINGS = {
     "dp_sgd": "noise in every step at every hospital",
     "distributed": "shares of noise under secure aggregation",
     "none": "no protection",
-    "trusted_server": "noise in every step at a server that holds all rows",
+    "central": "noise in every step at a server that holds all rows",
 }
 _STEP_NAMES = {
     "unit": "Who is protected", "adjacency": "Against what change", "domain": "What goes in",

@@ -30,7 +30,7 @@ FREE_ROUNDS = 30
 """Rounds where they cost nothing: rows that are protected already, and no protection."""
 
 SETTINGS: tuple[Setting, ...] = ("local_features", "dp_sgd", "distributed", "none")
-CENTRAL = "central"
+POOLED = "pooled"
 
 FORECAST_SEPARATION, _FORECAST_SEEDS = 2.0, 8
 
@@ -43,12 +43,12 @@ _LABELS = {
     "distributed": "noise shares under secure aggregation",
     "none": "federated, no protection",
     TRUSTED_SERVER: "noise in every step at a server that holds all rows",
-    CENTRAL: "all rows in one place, no protection",
+    POOLED: "all rows in one place, no protection",
 }
 _TRUST = {
     "local_features": "nobody", "dp_sgd": "nobody",
     "distributed": "coordinator keeps to the protocol; few hospitals collude",
-    "none": "everybody", TRUSTED_SERVER: "the server", CENTRAL: "everybody",
+    "none": "everybody", TRUSTED_SERVER: "the server", POOLED: "everybody",
 }  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def compare_settings(
     """
     plans = {setting: _plan_for(plan, setting) for setting in SETTINGS}
     of_server = _plan_of_server(plan)
-    everything = (*SETTINGS, TRUSTED_SERVER, CENTRAL)
+    everything = (*SETTINGS, TRUSTED_SERVER, POOLED)
     scores: dict[str, list[tuple[float, float]]] = {each: [] for each in everything}
     for seed in range(n_seeds):
         rosters = {
@@ -147,11 +147,11 @@ def compare_settings(
         scores[TRUSTED_SERVER].append(
             _by_server(replace(of_server, seed=seed), bare, scaling, rosters)
         )
-        scores[CENTRAL].append(_central(bare, scaling, rosters))
+        scores[POOLED].append(_central(bare, scaling, rosters))
         progress(seed + 1, n_seeds, "comparing settings on made-up patients")
     rows = [_row(setting, plans[setting], scores[setting]) for setting in SETTINGS]
     server = _row(TRUSTED_SERVER, of_server, scores[TRUSTED_SERVER])
-    return (*rows, server, _row(CENTRAL, plans["none"], scores[CENTRAL]))
+    return (*rows, server, _row(POOLED, plans["none"], scores[POOLED]))
 
 
 def forecast_of_server(plan: FederationPlan, scaling: Scaling) -> tuple[Compared, Compared]:
@@ -172,7 +172,7 @@ def forecast_of_server(plan: FederationPlan, scaling: Scaling) -> tuple[Compared
     """
     of_server, bare = _plan_of_server(plan), _plan_for(plan, "none")
     (seat,) = plan.seats
-    scores: dict[str, list[tuple[float, float]]] = {TRUSTED_SERVER: [], CENTRAL: []}
+    scores: dict[str, list[tuple[float, float]]] = {TRUSTED_SERVER: [], POOLED: []}
     for seed in range(_FORECAST_SEEDS):
         size = roster_size(bare, seat.n_patients)
         rosters = {seat.name: made_up(scaling, size, FORECAST_SEPARATION, (seed, 0))}
@@ -180,10 +180,10 @@ def forecast_of_server(plan: FederationPlan, scaling: Scaling) -> tuple[Compared
         scores[TRUSTED_SERVER].append(
             _by_server(replace(of_server, seed=seed), each, scaling, rosters)
         )
-        scores[CENTRAL].append(_central(each, scaling, rosters))
+        scores[POOLED].append(_central(each, scaling, rosters))
     return (
         _row(TRUSTED_SERVER, of_server, scores[TRUSTED_SERVER]),
-        _row(CENTRAL, bare, scores[CENTRAL]),
+        _row(POOLED, bare, scores[POOLED]),
     )
 
 
@@ -284,11 +284,11 @@ def _row(setting: str, plan: FederationPlan, scores: list[tuple[float, float]]) 
     found = np.array(scores)
     mean, n = float(found[:, 0].mean()), len(scores)
     half = student(n - 1) * float(found[:, 0].std(ddof=1)) / float(np.sqrt(n))
-    is_bare = setting in ("none", CENTRAL)
+    is_bare = setting in ("none", POOLED)
     return Compared(
         setting, _LABELS[setting], _TRUST[setting],
         None if is_bare else plan.epsilon, None if is_bare else plan.delta,
-        _STEPS_TO_THE_END if setting == CENTRAL else plan.training.rounds,
-        None if setting == CENTRAL else noise_in_a_step(plan),
+        _STEPS_TO_THE_END if setting == POOLED else plan.training.rounds,
+        None if setting == POOLED else noise_in_a_step(plan),
         mean, max(0.0, mean - half), min(1.0, mean + half), float(found[:, 1].mean()), n,
     )  # fmt: skip

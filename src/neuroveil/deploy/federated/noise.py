@@ -4,7 +4,7 @@
 the sum of clipped gradients gets integer Gaussian noise. A patient is at one hospital, so the
 guarantee is that of one hospital's steps, whatever the others do.
 
-``trusted_server``: the same at a server that holds everybody's rows, with everybody in every step.
+``central``: the same at a server that holds everybody's rows, with everybody in every step.
 
 ``distributed``: in every round each hospital adds a share of noise to the sum of all its patients'
 clipped gradients, and only the total of all hospitals is unmasked. With t hospitals that drop out
@@ -154,7 +154,7 @@ def noise_terms(plan: FederationPlan) -> NoiseTerms | None:
     ChainError
         If the guarantee cannot be calibrated.
     """
-    if plan.setting not in ("dp_sgd", "distributed", "trusted_server"):
+    if plan.setting not in ("dp_sgd", "distributed", "central"):
         return None
     check_epsilon(plan.epsilon)
     check_delta(plan.delta)

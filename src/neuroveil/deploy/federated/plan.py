@@ -35,7 +35,7 @@ from neuroveil.study.federation import FederationSettings, HospitalSettings
 from neuroveil.types.certificate import canonical_json, digest
 
 PLAN_FILE = "plan.json"
-TRUSTED_SERVER: Final = "trusted_server"
+TRUSTED_SERVER: Final = "central"
 """The setting of a training by a server that holds all rows."""
 
 _SCHEMA = "neuroveil-federation-plan"

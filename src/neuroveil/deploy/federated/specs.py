@@ -8,7 +8,7 @@ from typing import Literal
 
 from neuroveil.study.federation import Setting
 
-PlanSetting = Literal[Setting, "trusted_server"]
+PlanSetting = Literal[Setting, "central"]
 """Where privacy enters: as a study can say, or at a server that holds all hospitals' rows."""
 
 Duplicates = Literal["apart", "linked_pool", "linked_keep_longest", "linked_hospital_order"]
@@ -135,7 +135,7 @@ class PrivacyTerms:
 
     Parameters
     ----------
-    setting : {"local_features", "dp_sgd", "distributed", "none", "trusted_server"}
+    setting : {"local_features", "dp_sgd", "distributed", "none", "central"}
         Rows protected at home; noise in every step at every hospital; shares of noise under secure
         aggregation; nothing; noise in every step at a server that holds all rows.
     epsilon, delta : float

@@ -134,12 +134,12 @@ def test_settings_are_compared_at_one_epsilon(make_study) -> None:
     """Seeds are fixed."""
     study = make_study("dp_sgd", **{"privacy.epsilon": 4.0})
     rows = compare_settings(plan_from_study(study), planning_scaling(study), 4.0, 2)
-    assert [row.setting for row in rows] == [*SETTINGS, "central"]
+    assert [row.setting for row in rows] == [*SETTINGS, "central", "pooled"]
     by_name = {row.setting: row for row in rows}
     assert {by_name[each].epsilon for each in SETTINGS[:3]} == {4.0}
     assert by_name["none"].epsilon is None
     assert by_name["distributed"].noise < by_name["dp_sgd"].noise
-    assert by_name["central"].balanced_accuracy > 0.85
+    assert by_name["pooled"].balanced_accuracy > 0.85
     assert all(row.low <= row.balanced_accuracy <= row.high for row in rows)
 
 
