@@ -114,7 +114,11 @@ def epsilon_by_rdp(
 
 @lru_cache(maxsize=256)
 def sampled_gaussian_epsilon(
-    noise_multiplier: float, sampling_rate: float, steps: int, delta: float
+    noise_multiplier: float,
+    sampling_rate: float,
+    steps: int,
+    delta: float,
+    interval: float = _GRID_STEPS,
 ) -> float:
     """Compute epsilon of Poisson-sampled Gaussian sums under replace-one, by their losses.
 
@@ -133,6 +137,9 @@ def sampled_gaussian_epsilon(
         How many steps, each with noise and sampling of its own.
     delta : float
         Delta.
+    interval : float
+        Losses are rounded up to multiples of it (nat). A coarser one is quicker and overestimates
+        more; whatever it is, the result is an upper bound.
 
     Returns
     -------
@@ -148,23 +155,32 @@ def sampled_gaussian_epsilon(
     ----------
     Koskela, Jälkö and Honkela 2020 (substitution); Zhu, Dong and Wang 2022 (dominating pairs).
     """
-    from dp_accounting import PoissonSampledDpEvent, pld
-
     check_delta(delta, "delta")
     check_positive(noise_multiplier, "noise_multiplier")
+    check_positive(interval, "interval")
     if not 0 < sampling_rate <= 1 or steps < 1:
         raise ChainError(
             "sampling", "a rate above 0 and at most 1, and at least one step",
             f"{sampling_rate!r} and {steps!r}", "Correct sampling_rate or the number of steps.",
         )  # fmt: skip
+    losses = _sampled_gaussian_losses(noise_multiplier, sampling_rate, steps, interval)
+    return float(losses.get_epsilon(delta))
+
+
+@lru_cache(maxsize=4)  # a calibration asks for two deltas at the same noise; losses are large
+def _sampled_gaussian_losses(
+    noise_multiplier: float, sampling_rate: float, steps: int, interval: float
+) -> Any:
+    from dp_accounting import PoissonSampledDpEvent, pld
+
     multiplier = noise_multiplier * adjacency_factor("replace_one")
     event = PoissonSampledDpEvent(sampling_rate, _gaussian_event(multiplier))
     # Rounding adds up to one interval a step at worst, and its square root in practice.
     accountant = pld.PLDAccountant(
-        _library_relation("replace_one"), value_discretization_interval=_GRID_STEPS
+        _library_relation("replace_one"), value_discretization_interval=interval
     )
     accountant.compose(event, steps)
-    return float(accountant.get_epsilon(delta))
+    return accountant
 
 
 def zcdp_rho(events: Sequence[Event]) -> float:

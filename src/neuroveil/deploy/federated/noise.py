@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from neuroveil.deploy.federated.plan import FederationPlan
+from neuroveil.deploy.federated.sampled_noise import smallest_multiplier
 from neuroveil.errors import ChainError
 from neuroveil.privacy.accounting import sampled_gaussian_epsilon
 from neuroveil.privacy.bounds import ClipL2
@@ -31,9 +32,6 @@ _SPREADS_OF_ROOM = 16.0
 """A share beyond so many standard deviations does not fit; probability below 1e-56 a number."""
 
 _SMALLEST_SHARE_LOG2 = 10
-_PRECISION = 1e-3
-_STRIDE = 1.1
-_LARGEST_MULTIPLIER = 1e6
 _CLOSED_FORM = "closed form of composed Gaussian sums (Balle and Wang 2018, Theorem 8)"
 
 
@@ -165,16 +163,18 @@ def _steps_of_one_holder(plan: FederationPlan) -> NoiseTerms:
     terms, steps = plan.privacy, plan.training.attempts * plan.training.local_steps
     clip = ClipL2(terms.gradient_norm)
     sensitivity = clip.sensitivity("replace_one", "l2", plan.n_parameters)
-    least = sensitivity * _multiplier(terms.epsilon, terms.delta, terms.sampling_rate, steps)
+    first = smallest_multiplier(terms.epsilon, terms.delta, terms.sampling_rate, steps)
+    least = sensitivity * first
     largest = max(seat.n_patients for seat in plan.seats) * terms.gradient_norm
     # The whole sum must fit into 64 bits, not a single gradient alone.
     grid_log2 = choose_grid_log2(least, largest)
     slack = discrete_slack(
         math.ldexp(least, -grid_log2), terms.epsilon, terms.delta, plan.n_parameters * steps
     )
-    std = sensitivity * _multiplier(
-        slack.epsilon_calibrated, slack.delta_calibrated, terms.sampling_rate, steps
+    final = smallest_multiplier(
+        slack.epsilon_calibrated, slack.delta_calibrated, terms.sampling_rate, steps, first
     )
+    std = sensitivity * max(first, final)  # the slack is that of at least this much noise
     if terms.sampling_rate == 1.0:
         return NoiseTerms(std, std, grid_log2, steps, terms.epsilon, slack.delta, _CLOSED_FORM)
     found = sampled_gaussian_epsilon(
@@ -184,34 +184,6 @@ def _steps_of_one_holder(plan: FederationPlan) -> NoiseTerms:
         std, std, grid_log2, steps, found + slack.epsilon, slack.delta,
         "privacy loss distribution of Poisson-sampled Gaussian sums under replace-one",
     )  # fmt: skip
-
-
-@lru_cache(maxsize=128)
-def _multiplier(epsilon: float, delta: float, sampling_rate: float, steps: int) -> float:
-    """Smallest noise multiplier, to a thousandth from above, whose account stays within epsilon."""
-    whole = gaussian_sigma(math.sqrt(steps), epsilon, delta)
-    if sampling_rate == 1.0:
-        return whole  # T Gaussian sums are one Gaussian mechanism, in closed form
-
-    def fits(multiplier: float) -> bool:
-        return sampled_gaussian_epsilon(multiplier, sampling_rate, steps, delta) <= epsilon
-
-    # Sampling with probability q needs about q times the noise of everybody in every step.
-    high = whole * sampling_rate
-    while not fits(high):
-        high *= _STRIDE
-        if high > _LARGEST_MULTIPLIER:
-            raise ChainError(
-                "privacy.epsilon", "a guarantee that sampled noise can give", f"{epsilon:g}",
-                "Ask for fewer rounds or local steps, or for a larger epsilon.",
-            )  # fmt: skip
-    low = high / _STRIDE
-    while fits(low):
-        low, high = low / _STRIDE, low
-    while high / low > 1 + _PRECISION:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
 
 
 def _shares(plan: FederationPlan) -> NoiseTerms:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from neuroveil.deploy.federated.noise import epsilon_after, mask_terms, noise_terms
+from neuroveil.deploy.federated.sampled_noise import smallest_multiplier
 from neuroveil.errors import ChainError
 from neuroveil.privacy.accounting import Event, epsilon_by_pld, sampled_gaussian_epsilon
 from neuroveil.privacy.calibration import gaussian_epsilon
@@ -61,6 +62,26 @@ def test_steps_at_a_hospital_stay_within_epsilon(make_plan, rate) -> None:
     assert 0.97 < spent <= plan.epsilon * (1 + 1e-5)
     assert noise.epsilon <= plan.epsilon
     assert 0 < noise.delta_slack < 1e-3 * plan.delta
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rate", "steps"), [(0.05, 60), (0.01, 300), (0.9, 8)])
+def test_the_search_finds_the_smallest_noise_that_the_account_accepts(rate, steps) -> None:
+    found = smallest_multiplier(0.5, 1e-5, rate, steps)
+    assert sampled_gaussian_epsilon(found, rate, steps, 1e-5) <= 0.5
+    assert sampled_gaussian_epsilon(found / 1.002, rate, steps, 1e-5) > 0.5
+    assert smallest_multiplier(0.5, 1e-5, rate, steps, 3 * found) == pytest.approx(found, rel=2e-3)
+    # Coarser rounding of losses only overestimates.
+    coarse = [sampled_gaussian_epsilon(found, rate, steps, 1e-5, h) for h in (1e-3, 1e-2)]
+    assert sampled_gaussian_epsilon(found, rate, steps, 1e-5) <= min(coarse)
+    with pytest.raises(ChainError, match="interval"):
+        sampled_gaussian_epsilon(found, rate, steps, 1e-5, 0.0)
+
+
+def test_a_rate_at_which_nobody_is_drawn_is_refused() -> None:
+    """Delta alone would cover it, with any noise or none: the search would have no end."""
+    with pytest.raises(ChainError, match="sampling_rate"):
+        smallest_multiplier(1.0, 1e-3, 1e-5, 100)
 
 
 @pytest.mark.parametrize(("dropouts", "colluding"), [(1, 1), (0, 0), (0, 3), (1, 2)])
