@@ -15,7 +15,7 @@ def test_the_table_is_the_measured_one(project_root) -> None:
         for setting, name in (
             ("local_features", "`local_features`"), ("dp_sgd", "`dp_sgd`"),
             ("distributed", "`distributed`"), ("none", "`none`"),
-            ("central", "in one place, no protection"),
+            ("central", "`central`: noise by"), ("pooled", "in one place, no protection"),
         )
     }  # fmt: skip
     for column, epsilon in enumerate(("1", "5"), start=3):
