@@ -11,6 +11,9 @@ drawn anew 60 times, on the same people::
 For ways that release rows: how well estimated rows correlate with each patient's own clipped
 row. For ways that release mean and covariance: how well the covariance that a reader can work
 out correlates with that of the 300 people. The two are about different things.
+
+For classifiers: balanced accuracy on 2000 new people, of classes two public standard deviations
+apart. Each draw has people and noise of its own; every way trains on the same people.
 """
 
 from __future__ import annotations
@@ -26,6 +29,16 @@ from typing import Any
 
 import numpy as np
 
+from neuroveil.deploy.federated.central import central_plan
+from neuroveil.deploy.federated.cohort import Roster, made_up
+from neuroveil.deploy.federated.direct import train_directly
+from neuroveil.deploy.federated.figures import judged
+from neuroveil.deploy.federated.hospital import Part
+from neuroveil.deploy.federated.inputs import model_inputs
+from neuroveil.deploy.federated.local import judge
+from neuroveil.deploy.federated.models import Arrays
+from neuroveil.deploy.federated.plan import FederationPlan
+from neuroveil.deploy.federated.specs import Seat
 from neuroveil.evaluate.draws import simulated_draw
 from neuroveil.evaluate.intervals import estimate
 from neuroveil.privacy import ProtectSettings
@@ -44,6 +57,7 @@ from neuroveil.types.scaling import Scaling
 
 N_HOSPITALS, N_EACH, CLIP_NORM, SEED = 6, 50, 2.0, 8
 N_ALL = N_HOSPITALS * N_EACH
+SEPARATION, N_NEW = 2.0, 2000
 EPSILONS = (1.0, 2.0, 4.0)
 PLACE = Path(__file__).parents[1] / "docs" / "measured" / "scenarios.json"
 
@@ -96,7 +110,12 @@ def measured(draws: Iterator[FloatArray], truth: FloatArray) -> dict[str, float]
     """Mean correlation over draws with its 95 % interval."""
     true = _entries(truth)
     values = [np.corrcoef(_entries(each), true)[0, 1] for each in draws]
-    found = estimate(np.array(values))
+    return interval(np.array(values))
+
+
+def interval(values: FloatArray) -> dict[str, float]:
+    """Mean over draws with its 95 % interval."""
+    found = estimate(values)
     assert found is not None
     return {"mean": found.mean, "low": found.low, "high": found.high}
 
@@ -105,6 +124,83 @@ def _entries(array: FloatArray) -> FloatArray:
     """All cells of a table; of a covariance, each entry once."""
     is_square = array.shape[0] == array.shape[1]
     return array[np.triu_indices(len(array))] if is_square else array.ravel()
+
+
+def trained(plan: FederationPlan, people: list[Roster], scaling: Scaling) -> Arrays:
+    """A model by the plan, of one group of people for each of its seats."""
+    parts = {
+        seat.name: Part(model_inputs(each.rows, scaling, plan.inputs), each.labels)
+        for seat, each in zip(plan.seats, people, strict=True)
+    }
+    return train_directly(plan, parts)
+
+
+def accuracy(plan: FederationPlan, arrays: Arrays, new: Roster, scaling: Scaling) -> float:
+    """Balanced accuracy on people who did not train."""
+    calls = judge(plan, arrays, Part(model_inputs(new.rows, scaling, plan.inputs), new.labels))
+    found = judged(calls.positive, calls.negative, calls.loss).balanced_accuracy
+    assert found is not None
+    return found.mean
+
+
+def training_plans(epsilon: float, scaling: Scaling) -> dict[str, FederationPlan]:
+    """By one hospital alone, by all that share updates only, and by a server with all rows.
+
+    All see the public components that one hospital alone would choose, so that they differ in
+    where noise enters and in nothing else; the server's own choice stands beside it.
+    """
+    home, chosen = (
+        central_plan(scaling, n, epsilon, largest_delta(N_ALL), "linked_pool")
+        for n in (N_EACH, N_ALL)
+    )
+    server = replace(chosen, inputs=home.inputs, privacy=home.privacy)
+    apart = replace(
+        server, seats=tuple(Seat(f"h{number}", N_EACH) for number in range(N_HOSPITALS)),
+        privacy=replace(server.privacy, setting="dp_sgd"), duplicates="apart", minimum_hospitals=3,
+    )  # fmt: skip
+    return {"home": home, "apart": apart, "server": server, "chosen": chosen}
+
+
+def training(epsilon: float, scaling: Scaling, n_draws: int) -> dict[str, dict[str, float]]:
+    """Classifiers that are trained in every way on the same people, at one epsilon."""
+    plans = training_plans(epsilon, scaling)
+    scores: dict[str, list[float]] = {}
+    for draw in range(n_draws):
+        for name, value in one_draw(plans, scaling, draw).items():
+            scores.setdefault(name, []).append(value)
+    return {name: interval(np.array(values)) for name, values in scores.items()}
+
+
+def one_draw(plans: dict[str, FederationPlan], scaling: Scaling, draw: int) -> dict[str, float]:
+    """Balanced accuracy of every way, with people and noise of this draw."""
+    groups = [made_up(scaling, N_EACH, SEPARATION, (draw, n)) for n in range(N_HOSPITALS)]
+    new = made_up(scaling, N_NEW, SEPARATION, (draw, N_HOSPITALS))
+    everybody = Roster(*(
+        np.concatenate([getattr(group, field) for group in groups])
+        for field in ("rows", "labels", "known")
+    ))  # fmt: skip
+    seeds = range(draw * (N_HOSPITALS + 1), (draw + 1) * (N_HOSPITALS + 1))
+    home, apart, server, chosen = (
+        replace(plans[each], simulation=True, seed=seeds[-1])
+        for each in ("home", "apart", "server", "chosen")
+    )
+    alone = [
+        trained(replace(home, seed=seed), [group], scaling)
+        for seed, group in zip(seeds, groups, strict=False)  # the last seed is everybody's
+    ]
+    averaged = {name: np.mean([each[name] for each in alone], axis=0) for name in alone[0]}
+    each_alone = [accuracy(home, each, new, scaling) for each in alone]
+    return {
+        "at home, a model of each hospital": float(np.mean(each_alone)),
+        "at home, the mean of these models": accuracy(home, averaged, new, scaling),
+        "federated, noise at every hospital": accuracy(
+            apart, trained(apart, groups, scaling), new, scaling
+        ),
+        "server, of all": accuracy(server, trained(server, [everybody], scaling), new, scaling),
+        "server, with its own choice of components": accuracy(
+            chosen, trained(chosen, [everybody], scaling), new, scaling
+        ),
+    }
 
 
 def ways(epsilon: float, scaling: Scaling, rows: FloatArray, n_draws: int) -> dict[str, Any]:
@@ -146,6 +242,7 @@ def main() -> None:
     rows = np.asarray(simulate_rows(N_ALL, scaling, SEED))
     n_draws, epsilons = (8, (1.0,)) if options.quick else (60, EPSILONS)
     results = {f"{each:g}": ways(each, scaling, rows, n_draws) for each in epsilons}
+    classifiers = {f"{each:g}": training(each, scaling, n_draws) for each in epsilons}
     document = {
         "command": "python benchmarks/scenarios.py --write",
         "commit": subprocess.run(
@@ -153,7 +250,7 @@ def main() -> None:
         ).stdout.strip(),
         "n_hospitals": N_HOSPITALS, "n_patients": N_ALL, "n_columns": len(columns),
         "clip_norm": CLIP_NORM, "delta": largest_delta(N_ALL), "n_draws": n_draws, "seed": SEED,
-        "by_epsilon": results,
+        "by_epsilon": results, "separation": SEPARATION, "n_new": N_NEW, "training": classifiers,
     }  # fmt: skip
     if options.write:
         PLACE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -161,10 +258,10 @@ def main() -> None:
         json.dump(document, sys.stdout)
         return
     for epsilon, found in results.items():
-        for what, by_way in found.items():
+        for what, by_way in {**found, "classifier": classifiers[epsilon]}.items():
             for name, figure in by_way.items():
-                interval = f"[{figure['low']:.3f}, {figure['high']:.3f}]"
-                print(f"epsilon {epsilon:4} {what:20} {name:36} {figure['mean']:.3f} {interval}")
+                between = f"[{figure['low']:.3f}, {figure['high']:.3f}]"
+                print(f"epsilon {epsilon:4} {what:20} {name:36} {figure['mean']:.3f} {between}")
 
 
 if __name__ == "__main__":
