@@ -34,6 +34,32 @@ _MOST_BYTES = 10_000
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
+def open_to_others(status: os.stat_result) -> str:
+    """Say whether others than its owner can reach a file that holds a secret.
+
+    Parameters
+    ----------
+    status : os.stat_result
+        Of the file.
+
+    Returns
+    -------
+    str
+        The mode, such as ``mode 644``; empty where nobody else can, or where modes say nothing
+        (Windows).
+    """
+    if os.name != "posix" or not status.st_mode & _OTHERS:
+        return ""
+    return f"mode {status.st_mode & 0o777:o}"
+
+
+OWNER_ONLY = "a file that only its owner can read"
+"""What errors expect of such a file."""
+
+CLOSE_IT = "Run `chmod 600` on it, and make a new one if others may have read it."
+"""What to do about one that others can reach."""
+
+
 @dataclass(frozen=True)
 class SecretFile:
     """One kind of file that holds a secret.
@@ -129,11 +155,8 @@ class SecretFile:
             status = path.stat()
             if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
                 raise self.mistake("a small file", "something else", "Name the file of the key.")
-            if os.name == "posix" and status.st_mode & _OTHERS:
-                raise self.mistake(
-                    "a file that only its owner can read", f"mode {status.st_mode & 0o777:o}",
-                    "Run `chmod 600` on it, and make a new key if others may have read it.",
-                )  # fmt: skip
+            if found := open_to_others(status):
+                raise self.mistake(OWNER_ONLY, found, CLOSE_IT)
             return path.read_bytes()
         except OSError as error:
             raise self.mistake(

@@ -69,10 +69,10 @@ def start(face: Face, folder: Path) -> int:
 def add(face: Face, folder: Path, name: str, key_file: Path) -> int:
     """Register a hospital's node. Compare fingerprints by telephone first."""
     from neuroveil.deploy.federated.operate.coordinator import CoordinatorFolder
-    from neuroveil.deploy.federated.operate.files import read_secret
+    from neuroveil.deploy.federated.operate.files import read_file
     from neuroveil.deploy.federated.operate.node_key import node_fingerprint
 
-    text = read_secret(key_file, "a hospital's public key").decode("ascii", "replace")
+    text = read_file(key_file, "a hospital's public key").decode("ascii", "replace")
     key = CoordinatorFolder(folder).add_hospital(name, text)
     document = {"name": name, "fingerprint": node_fingerprint(key)}
     face.result(document, f"Registered {name}.\nfingerprint  {document['fingerprint']}")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroveil.deploy.federated.flower import require_installed
 from neuroveil.deploy.federated.hospital import (
     ANSWERS_FILE,
     SEAT,
@@ -78,9 +79,11 @@ def enrol_hospital(
     Raises
     ------
     NeuroveilError
-        If the plan is not one for real patients, rows or labels do not fit it, the release that
-        it rests on does not hold, or the ledger has no room.
+        If a package that training needs is missing, the plan is not one for real patients, rows
+        or labels do not fit it, the release that it rests on does not hold, or the ledger has no
+        room.
     """
+    require_installed()  # who cannot train must not pay for it
     _check_offer(study, plan, name, folder)
     if plan.setting == "local_features":
         rows, labels, paid = released_rows(study, plan)

@@ -23,6 +23,11 @@ from neuroveil.types.certificate import canonical_json, digest
 ROUNDS_FILE = "rounds.json"
 MODEL_FILE = "model.safetensors"
 
+_DAMAGED = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
+)  # fmt: skip
+"""What a file raises that is no JSON, or JSON of another form."""
+
 
 @dataclass(frozen=True)
 class RoundRecord:
@@ -252,14 +257,17 @@ def load_state(folder: Path, plan: FederationPlan) -> RunState:
         agreed, rounds = document["plan_digest"], tuple(map(_record, document["rounds"]))
         attempts, best = int(document["attempts"]), int(document["best_round"])
         models = {role: _model(folder, plan, named) for role, named in document["models"].items()}
-    except (OSError, ValueError, KeyError, TypeError):
+        latest = models["model"]
+    except _DAMAGED:
         raise _unreadable("the rounds so far, with their models") from None
     if agreed != plan.digest:
         raise FederationError(
             "coordinator folder", "rounds of this plan", "those of another",
             "Every plan has a folder of its own.",
         )  # fmt: skip
-    return RunState(models["model"], attempts, rounds, best, models.get("best"))
+    if not max([0, *(each.attempt for each in rounds)]) <= attempts <= plan.training.attempts:
+        raise _unreadable("as many exchanges as its rounds took, and no more than were paid for")
+    return RunState(latest, attempts, rounds, best, models.get("best"))
 
 
 def _record(document: dict[str, Any]) -> RoundRecord:

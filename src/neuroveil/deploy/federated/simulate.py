@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -23,6 +24,7 @@ from neuroveil.deploy.federated.plan import (
     write_plan,
 )
 from neuroveil.deploy.federated.progress import RunState
+from neuroveil.deploy.federated.result_file import read_result
 from neuroveil.deploy.federated.server import (
     FAILURE_FILE,
     FIGURES_FILE,
@@ -222,12 +224,10 @@ def _backend(n_hospitals: int) -> dict[str, Any]:
 
 def _raise_failure(folder: Path, error: Exception | None) -> None:
     """Say why a run ended, as the coordinator wrote it down."""
-    file = folder / FAILURE_FILE
-    if file.exists():
-        said = json.loads(file.read_bytes())
-        raise FederationError(
-            said["where"], said["expected"], said["found"], said["remedy"]
-        ) from error
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        said = json.loads((folder / FAILURE_FILE).read_bytes())
+        words = [str(said[each]) for each in ("where", "expected", "found", "remedy")]
+        raise FederationError(*words) from error
     raise FederationError(
         "simulation", "a run to its end", "nothing" if error is None else type(error).__name__,
         "Run the same command again: rounds that counted are kept.",
@@ -236,9 +236,15 @@ def _raise_failure(folder: Path, error: Exception | None) -> None:
 
 def _collect(plan: FederationPlan, folder: Path) -> FederationResult:
     """Read what the coordinator wrote."""
-    chain = json.loads((folder / RESULT_FILE).read_bytes())
-    figures: dict[str, Any] = {}
-    if (folder / FIGURES_FILE).exists():
-        figures = json.loads((folder / FIGURES_FILE).read_bytes())["figures"]
-    each, pooled = judged_by_hospital(figures, tuple(seat.name for seat in plan.seats))
+    chain, _ = read_result(folder)
+    try:
+        figures: dict[str, Any] = {}
+        if (folder / FIGURES_FILE).exists():
+            figures = json.loads((folder / FIGURES_FILE).read_bytes())["figures"]
+        each, pooled = judged_by_hospital(figures, tuple(seat.name for seat in plan.seats))
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise FederationError(
+            f"file {FIGURES_FILE}", "counts as the coordinator's app writes them",
+            "something else", "Restore the folder from a copy, or remove it to train anew.",
+        ) from None  # fmt: skip
     return FederationResult(chain, each, pooled)

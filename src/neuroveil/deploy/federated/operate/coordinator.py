@@ -14,6 +14,7 @@ from pydantic import Field
 from neuroveil.deploy.federated.operate.files import (
     exchange,
     new_folder,
+    read_file,
     read_secret,
     write_secret,
 )
@@ -172,7 +173,7 @@ class CoordinatorFolder:
             If the list cannot be understood.
         """
         path = self.root / "hospitals.json"
-        content = read_secret(path, "the list of hospitals")
+        content = read_file(path, "the list of hospitals")
         try:
             found: dict[str, str] = json.loads(content)
             if not all(key.startswith("ecdsa-sha2-nistp384 ") for key in found.values()):

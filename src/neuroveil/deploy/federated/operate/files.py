@@ -8,6 +8,7 @@ import secrets
 from pathlib import Path
 
 from neuroveil.errors import StudyError, StudyMistake
+from neuroveil.keys.sealing import CLOSE_IT, OWNER_ONLY, open_to_others
 
 
 def new_folder(folder: Path, what: str) -> None:
@@ -70,6 +71,32 @@ def exchange(path: Path, text: str) -> None:
 
 
 def read_secret(path: Path, what: str) -> bytes:
+    """Read a file that the folder must hold, and that nobody else may read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        Its role, for the error.
+
+    Returns
+    -------
+    bytes
+        Its content.
+
+    Raises
+    ------
+    StudyError
+        If it is missing or empty, or other people can read it.
+    """
+    data = read_file(path, what)
+    if found := open_to_others(path.stat()):
+        raise StudyError([StudyMistake(f"file {path.name}", OWNER_ONLY, found, CLOSE_IT)])
+    return data
+
+
+def read_file(path: Path, what: str) -> bytes:
     """Read a file that the folder must hold.
 
     Parameters

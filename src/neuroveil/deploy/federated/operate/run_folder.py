@@ -82,12 +82,18 @@ def read_progress(folder: Path) -> Progress:
     -------
     Progress
         Nothing, where it has not begun.
+
+    Raises
+    ------
+    FederationError
+        If a file is damaged.
     """
-    rounds = _read(folder / ROUNDS_FILE) or {}
-    return Progress(
-        list(rounds.get("rounds", [])), int(rounds.get("attempts", 0)),
-        (folder / RESULT_FILE).exists(), _read(folder / FAILURE_FILE),
-    )  # fmt: skip
+    said = _read(folder / ROUNDS_FILE) or {}
+    rounds, attempts = said.get("rounds", []), said.get("attempts", 0)
+    is_sound = isinstance(rounds, list) and all(isinstance(each, dict) for each in rounds)
+    if not is_sound or not isinstance(attempts, int):
+        raise _damaged(ROUNDS_FILE)
+    return Progress(rounds, attempts, (folder / RESULT_FILE).exists(), _read(folder / FAILURE_FILE))
 
 
 def write_nodes(folder: Path, names: Mapping[int, str]) -> None:
@@ -110,8 +116,14 @@ def _read(file: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError):
-        raise FederationError(
-            f"file {file.name}", "JSON as the coordinator's app writes it", "something else",
-            "Restore the folder from a copy.",
-        ) from None  # fmt: skip
+        raise _damaged(file.name) from None
+    if not isinstance(found, dict):
+        raise _damaged(file.name)
     return found
+
+
+def _damaged(name: str) -> FederationError:
+    return FederationError(
+        f"file {name}", "JSON as the coordinator's app writes it", "something else",
+        "Restore the folder from a copy.",
+    )  # fmt: skip

@@ -21,6 +21,7 @@ from neuroveil.deploy.federated.operate.run_folder import (
     write_nodes,
 )
 from neuroveil.deploy.federated.plan import PLAN_FILE, FederationPlan, read_plan, write_plan
+from neuroveil.deploy.federated.result_file import read_result
 from neuroveil.errors import FederationError
 
 RUN_FILE = "run.json"
@@ -76,11 +77,14 @@ def train(folder: Path, plan: FederationPlan, report: Report) -> Training:
     ------
     FederationError
         If hospitals are missing, too many rounds came to nothing, or the coordinator is gone.
+    CertificateError
+        If the training was finished before, and its result is damaged.
     """
     place = CoordinatorFolder(folder)
     target = _prepared(place, plan)
     done = read_progress(target)
     if done.finished:
+        read_result(target)  # a damaged one must not pass for a result
         return Training(target, done.rounds, 0, 0, 0)
     for resumed in range(_RESTARTS + 1):
         run = _started(place, plan, target)

@@ -10,7 +10,7 @@ from neuroveil.deploy.federated.hospital import open_hospital
 from neuroveil.deploy.federated.operate.control import operator
 from neuroveil.deploy.federated.operate.coordinator import CoordinatorFolder
 from neuroveil.deploy.federated.operate.engine import require_flower, silent_environment
-from neuroveil.deploy.federated.operate.files import read_secret
+from neuroveil.deploy.federated.operate.files import read_file, read_secret
 from neuroveil.deploy.federated.operate.hospital import HospitalFolder
 from neuroveil.deploy.federated.operate.policy import load_policy, plan_objections
 from neuroveil.deploy.federated.operate.run_folder import RUNS_VARIABLE
@@ -44,8 +44,9 @@ def start_coordinator(folder: Path, say: Say) -> None:
     place = CoordinatorFolder(folder.resolve())
     listen = place.settings()
     place.token(), place.hospitals(), read_secret(place.executor_secret, "a secret")
+    read_secret(place.tls.key, "the server's private key")
     _require_free(listen.host, listen.port)
-    days = days_left(read_secret(place.tls.certificate, "the server's certificate"))
+    days = days_left(read_file(place.tls.certificate, "the server's certificate"))
     if days < WARN_BELOW_DAYS:
         say(f"The server's certificate ends in {days:.0f} days.")
     environment = {**silent_environment(place.flower_home), RUNS_VARIABLE: str(place.runs)}
@@ -110,12 +111,9 @@ def start_hospital(folder: Path, say: Say) -> None:
     require_flower()
     place = HospitalFolder(folder.resolve())
     settings = place.settings()
-    for file, what in (
-        (place.private_key, "the node's private key"),
-        (place.authority, "the certificate of the coordinator's authority"),
-        (place.executor_secret, "a secret"),
-    ):
-        read_secret(file, what)
+    read_secret(place.private_key, "the node's private key")
+    read_secret(place.executor_secret, "a secret")
+    read_file(place.authority, "the certificate of the coordinator's authority")
     hospital = open_hospital(Path(settings.seat))
     reasons = plan_objections(load_policy(place.root), hospital.plan, hospital.n_patients)
     if reasons:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from neuroveil.deploy.federated.operate import service
 from neuroveil.deploy.federated.operate.control import operator
 from neuroveil.deploy.federated.operate.coordinator import CoordinatorFolder, create_coordinator
 from neuroveil.deploy.federated.operate.decisions import read_decisions
@@ -31,6 +32,24 @@ def test_only_the_owner_reads_secrets(coordinator, hospital):
     ]  # fmt: skip
     assert {mode(path) for path in secrets} == {0o600}
     assert {mode(each.root) for each in (coordinator, hospital)} == {0o700}
+
+
+def test_a_secret_that_others_can_read_is_refused_as_ssh_does(coordinator, hospital, monkeypatch):
+    """By the file's mode, so that root is told as well; the services do not start."""
+    monkeypatch.setattr(service, "supervise", lambda *_, **__: pytest.fail("it was started"))
+    of_coordinator = ("operator.token", "executor.secret", "tls.key")
+    for start, folder, files in (
+        (service.start_coordinator, coordinator.root, of_coordinator),
+        (service.start_hospital, hospital.root, ("node.key", "executor.secret")),
+    ):
+        for name in files:
+            (folder / name).chmod(0o644)
+            with pytest.raises(StudyError, match=rf"{name}.*only its owner.*mode 644.*chmod 600"):
+                start(folder, print)
+            (folder / name).chmod(0o600)
+    coordinator.tls.certificate.chmod(0o644)
+    hospital.authority.chmod(0o644)
+    assert coordinator.token()
 
 
 def test_a_folder_in_use_is_refused_and_left_as_it_was(coordinator, hospital, seat):
