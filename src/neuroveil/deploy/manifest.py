@@ -22,6 +22,11 @@ FILE_NAMES: frozenset[str] = frozenset({
 })  # fmt: skip
 """Every file that a release folder can hold. Nothing else is sent, and nothing else accepted."""
 
+TRAINING_FILES: frozenset[str] = frozenset({
+    "result.json", "model.safetensors", "report.html", "signature.json",
+})  # fmt: skip
+"""Every file of a training that a trusted server publishes; hospitals submit none of them."""
+
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _CHUNK = 1 << 20
 
@@ -95,23 +100,29 @@ class Manifest:
         }
 
 
-def manifest_from_json(document: Any) -> Manifest | None:
+def manifest_from_json(document: Any, of_training: bool = False) -> Manifest | None:
     """Read a manifest from plain data that nobody vouches for.
 
     Parameters
     ----------
     document : JSON value
         As :meth:`Manifest.to_json` gives it.
+    of_training : bool
+        Whether it has to be that of a training instead of a release.
 
     Returns
     -------
     Manifest or None
-        ``None`` where it is none, names a file that no release has, or has no certificate.
+        ``None`` where it is none, names a file that no release has, or has no certificate; for a
+        training, where its files are not exactly :data:`TRAINING_FILES`.
     """
     if not isinstance(document, dict) or set(document) != {"files"}:
         return None
     stated = document["files"]
-    if not isinstance(stated, dict) or CERTIFICATE not in stated or not set(stated) <= FILE_NAMES:
+    if not isinstance(stated, dict):
+        return None
+    is_release = CERTIFICATE in stated and set(stated) <= FILE_NAMES
+    if not (set(stated) == TRAINING_FILES if of_training else is_release):
         return None
     files = []
     for name, facts in sorted(stated.items()):
@@ -161,6 +172,22 @@ def manifest_of(folder: Path) -> Manifest:
             )  # fmt: skip
         files.append(file)
     return Manifest(tuple(files))
+
+
+def manifest_of_training(folder: Path) -> Manifest:
+    """List what is published of a training.
+
+    Parameters
+    ----------
+    folder : Path
+        A training's folder that was verified.
+
+    Returns
+    -------
+    Manifest
+        Its four files.
+    """
+    return Manifest(tuple(_described(folder / name) for name in sorted(TRAINING_FILES)))
 
 
 def _described(path: Path) -> ManifestFile:

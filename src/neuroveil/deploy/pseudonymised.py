@@ -1,7 +1,8 @@
 """What a hospital sends to a trusted server: GlobalIDs, and one row of features for each.
 
 Both are Parquet files with exactly the columns that are named here. There is no name in them,
-no patient number and no date. Files that a reader would have to unfold (compressed pages,
+no patient number and no date; a label only where the study declares one. Files that a reader would
+have to unfold (compressed pages,
 dictionaries, shared prefixes) are refused, so that what is read is no larger than what was sent.
 """
 
@@ -27,9 +28,14 @@ if TYPE_CHECKING:
 Kind = Literal["roster", "features"]
 KINDS: tuple[Kind, ...] = ("roster", "features")
 
-ID, WINDOWS, SECONDS = "global_id", "n_windows", "seconds"
+ID, WINDOWS, SECONDS, LABEL = "global_id", "n_windows", "seconds", "label"
 BESIDE = (ID, WINDOWS, SECONDS)
-"""Columns that stand before the features."""
+"""Columns that stand before the features; ``label`` follows them where the study declares one."""
+
+POSITIVE, NEGATIVE, UNKNOWN = 1, 0, -1
+"""Labels as they are sent."""
+
+IntLabels = npt.NDArray[np.int8]
 
 _MOST_WINDOWS = 10**9
 _LARGEST_VALUE = 1e100  # far from any EEG, and from overflow when rows are pooled and scaled
@@ -50,12 +56,15 @@ class SentRows:
         Kept windows that each row rests on.
     seconds : ndarray of float64, shape (n_patients,)
         Recorded time that each row rests on, in seconds.
+    labels : ndarray of int8, shape (n_patients,), optional
+        1 positive, 0 negative, -1 unknown; where the study declares a label.
     """
 
     global_ids: tuple[str, ...]
     values: FloatArray
     n_windows: npt.NDArray[np.int64]
     seconds: FloatArray
+    labels: IntLabels | None = None
 
     def in_order_of(self, roster: Sequence[str], columns: tuple[Column, ...]) -> FeatureTable:
         """Give the rows in the order of a roster, under row numbers instead of GlobalIDs.
@@ -77,14 +86,40 @@ class SentRows:
         RecordingError
             If somebody is on the roster and has no row, or the other way round.
         """
-        place = {each: row for row, each in enumerate(self.global_ids)}
-        if len(roster) != len(place) or not place.keys() == set(roster):
-            raise malformed("one row for each patient of the closed roster", "other patients")
-        rows = np.array([place[each] for each in roster], dtype=np.int64)
+        rows = self._rows_of(roster)
         return FeatureTable(
             patients=tuple(map(str, range(len(rows)))), columns=columns,
             values=self.values[rows], n_windows=self.n_windows[rows], seconds=self.seconds[rows],
         )  # fmt: skip
+
+    def labels_in_order_of(self, roster: Sequence[str]) -> IntLabels:
+        """Give the labels in the order of a roster.
+
+        Parameters
+        ----------
+        roster : sequence of str
+            The same GlobalIDs.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_patients,)
+            All unknown where none were sent. Private.
+
+        Raises
+        ------
+        RecordingError
+            If somebody is on the roster and has no row, or the other way round.
+        """
+        rows = self._rows_of(roster)
+        if self.labels is None:
+            return np.full(len(rows), UNKNOWN, dtype=np.int8)
+        return self.labels[rows]
+
+    def _rows_of(self, roster: Sequence[str]) -> npt.NDArray[np.int64]:
+        place = {each: row for row, each in enumerate(self.global_ids)}
+        if len(roster) != len(place) or not place.keys() == set(roster):
+            raise malformed("one row for each patient of the closed roster", "other patients")
+        return np.array([place[each] for each in roster], dtype=np.int64)
 
 
 def roster_bytes(global_ids: Sequence[str]) -> bytes:
@@ -105,8 +140,10 @@ def roster_bytes(global_ids: Sequence[str]) -> bytes:
     return _bytes(pa.table({ID: pa.array(global_ids, pa.string())}))
 
 
-def features_bytes(table: FeatureTable, global_ids: Sequence[str]) -> bytes:
-    """Write feature rows under GlobalIDs instead of roster keys, without any attribute.
+def features_bytes(
+    table: FeatureTable, global_ids: Sequence[str], labels: IntLabels | None = None
+) -> bytes:
+    """Write feature rows under GlobalIDs instead of roster keys, without any other attribute.
 
     Parameters
     ----------
@@ -114,6 +151,8 @@ def features_bytes(table: FeatureTable, global_ids: Sequence[str]) -> bytes:
         The hospital's table. Private.
     global_ids : sequence of str
         One a row.
+    labels : ndarray of int8, shape (n_patients,), optional
+        1 positive, 0 negative, -1 unknown; where the study declares a label.
 
     Returns
     -------
@@ -127,6 +166,8 @@ def features_bytes(table: FeatureTable, global_ids: Sequence[str]) -> bytes:
         WINDOWS: pa.array(table.n_windows, pa.int64()),
         SECONDS: pa.array(table.seconds, pa.float64()),
     }
+    if labels is not None:
+        columns[LABEL] = pa.array(labels, pa.int8())
     for column, values in zip(table.columns, table.values.T, strict=True):
         columns[column.name] = pa.array(np.ascontiguousarray(values), pa.float64())
     return _bytes(pa.table(columns))
@@ -157,7 +198,9 @@ def read_roster(content: bytes, largest: int) -> tuple[str, ...]:
     return _global_ids(_read(content, {ID: pa.string()}, largest))
 
 
-def read_features(content: bytes, columns: tuple[Column, ...], largest: int) -> SentRows:
+def read_features(
+    content: bytes, columns: tuple[Column, ...], largest: int, has_label: bool = False
+) -> SentRows:
     """Read feature rows that nobody vouches for.
 
     Parameters
@@ -168,6 +211,8 @@ def read_features(content: bytes, columns: tuple[Column, ...], largest: int) -> 
         Features of the study, in order.
     largest : int
         Most rows.
+    has_label : bool
+        Whether the study declares a label, which then has to be there.
 
     Returns
     -------
@@ -182,6 +227,7 @@ def read_features(content: bytes, columns: tuple[Column, ...], largest: int) -> 
     import pyarrow as pa
 
     types = {ID: pa.string(), WINDOWS: pa.int64(), SECONDS: pa.float64()}
+    types |= {LABEL: pa.int8()} if has_label else {}
     types |= {column.name: pa.float64() for column in columns}
     table = _read(content, types, largest)
     shape = (table.num_rows, len(columns))
@@ -197,7 +243,10 @@ def read_features(content: bytes, columns: tuple[Column, ...], largest: int) -> 
         raise malformed(f"counts of windows from 0 to {_MOST_WINDOWS:,}", "another count")
     if not bool(((seconds >= 0) & (seconds <= _LARGEST_VALUE)).all()):
         raise malformed(f"recorded seconds from 0 to {_LARGEST_VALUE:g}", "another length")
-    return SentRows(_global_ids(table), values, n_windows.astype(np.int64), seconds)
+    labels = table.column(LABEL).to_numpy() if has_label else None
+    if labels is not None and not bool(np.isin(labels, (POSITIVE, NEGATIVE, UNKNOWN)).all()):
+        raise malformed("labels 1 (positive), 0 (negative) or -1 (unknown)", "another number")
+    return SentRows(_global_ids(table), values, n_windows.astype(np.int64), seconds, labels)
 
 
 def malformed(expected: str, found: str) -> RecordingError:
@@ -240,7 +289,7 @@ def _read(content: bytes, types: dict[str, pa.DataType], largest: int) -> pa.Tab
     except (pa.ArrowException, OSError, ValueError, UnicodeError, OverflowError):
         raise malformed("a Parquet file that can be read", "something else") from None
     if dict(zip(table.schema.names, table.schema.types, strict=True)) != types:
-        raise malformed("text in global_id and numbers in all other columns", "other types")
+        raise malformed("text in global_id and numbers of the right types elsewhere", "other types")
     if any(column.null_count for column in table.columns):
         raise malformed("no empty cells; missing values are NaN", "empty cells")
     return table

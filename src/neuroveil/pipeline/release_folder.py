@@ -125,11 +125,29 @@ def write_release(
     if key is not None:
         certificate = sign(certificate, key)
     _write_text(draft / "certificate.json", _json_text(certificate.to_json()))
+    publish_folder(draft, target)
+    return certificate
+
+
+def publish_folder(draft: Path, target: Path) -> None:
+    """Let a folder that is complete appear at its place, in one step.
+
+    Parameters
+    ----------
+    draft : Path
+        With all files written.
+    target : Path
+        The folder that will appear, on the same file system.
+
+    Raises
+    ------
+    StudyError
+        If the target exists.
+    """
     _flush(draft)
     check_target(target)
     draft.rename(target)
     _flush(target.parent)
-    return certificate
 
 
 def data_dictionary(release: Release) -> dict[str, Any]:

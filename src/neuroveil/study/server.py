@@ -48,8 +48,9 @@ class ServerSettings(Section):
 
     ``key`` is this hospital's key, ``ca`` the certificate of the server's own authority,
     ``server_key`` a file with the server's public key. ``study`` is what a trusted server calls
-    the study, and ``encoded`` the folder that ``neuroveil link encode`` wrote. None of it enters
-    a certificate, a digest that hospitals compare, or a cache.
+    the study, and ``encoded`` the folder that ``neuroveil link encode`` wrote. ``with_label``
+    sends the label under ``[evaluation]`` with the rows, which the study there must declare.
+    None of it enters a certificate or a cache.
     """
 
     address: Annotated[str, AfterValidator(_address)] | None = None
@@ -58,3 +59,4 @@ class ServerSettings(Section):
     server_key: Text | None = None
     study: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")] | None = None
     encoded: Text | None = None
+    with_label: bool = False

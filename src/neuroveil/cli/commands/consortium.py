@@ -21,6 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _PATH = click.Path(path_type=Path)
 _STUDY = click.argument("study")
+_MECHANISMS = ("auto", "privunit", "mean_covariance", "dp_training")
 _DECLINE = click.option("--decline", is_flag=True, help="Say no instead.")
 
 
@@ -86,6 +87,9 @@ def _client(url: str, key: Path, ca: Path | None) -> Iterator[ConsortiumClient]:
               help="What becomes of the rows of somebody in two hospitals.")  # fmt: skip
 @click.option("--smallest", type=click.IntRange(1),
               help="Fewest people to release about; the server's number at least.")  # fmt: skip
+@click.option("--with-label", is_flag=True,
+              help="Hospitals send the label under [evaluation], too, so that a model can be "
+              "trained.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the proposal; send nothing.")
 @common_options
 @way
@@ -99,7 +103,7 @@ def propose(face: Face, client: ConsortiumClient, study: str, **chosen: Any) -> 
 
     proposal = proposal_for(
         load_study(chosen["study_file"]), chosen["title"], chosen["hospitals"], chosen["policy"],
-        chosen["smallest"],
+        chosen["smallest"], chosen["with_label"],
     )  # fmt: skip
     if chosen["dry_run"]:
         face.result({"proposal": proposal, "sent": False}, json.dumps(proposal, indent=1))
@@ -123,9 +127,9 @@ def approve(face: Face, client: ConsortiumClient, study: str, decline: bool) -> 
 @_STUDY
 @click.option("--epsilon", type=float, required=True, help="For one patient.")
 @click.option("--delta", type=float, help="Default: min(1/n^2, 1e-5).")
-@click.option("--mechanism", type=click.Choice(["auto", "privunit", "mean_covariance"]),
-              default="auto", show_default=True,
-              help="Shuffled rows, mean and covariance, or what should leave more.")  # fmt: skip
+@click.option("--mechanism", type=click.Choice(_MECHANISMS), default="auto", show_default=True,
+              help="Shuffled rows, mean and covariance, or the table that should leave more; "
+              "dp_training is a model of the label.")  # fmt: skip
 @common_options
 @way
 def request(face: Face, client: ConsortiumClient, study: str, **wish: Any) -> int:
@@ -228,8 +232,16 @@ def _tell(face: Face, status: dict[str, Any]) -> None:
     face.result(status, _words(status))
 
 
+def _label(label: dict[str, Any]) -> str:
+    """Say what hospitals send beside the features, for those who approve it."""
+    values = label.get("positive") or label.get("terms") or ["the key words of the paper"]
+    return f"{label['label']}, positive: {', '.join(values)}; sent with the rows"
+
+
 def _words(status: dict[str, Any]) -> str:
     lines = [f"{status['study']}: {status['title']}", f"state        {status['state']}"]
+    if status["label"]:
+        lines.append(f"label        {_label(status['label'])}")
     for each in status["hospitals"]:
         approved = "approved" if each["approved"] else "not yet approved"
         roster, rows = each["roster"]["state"], each["features"]["state"]

@@ -46,6 +46,9 @@ _FIELDS_SHOWN = 6
 @click.option("--encoded", type=_PATH,
               help="With --rows: folder that `neuroveil link encode` wrote.  "
               "[default: encoded]")  # fmt: skip
+@click.option("--with-label", is_flag=True, default=None,
+              help="With --rows: the label under [evaluation] goes along, for a study that "
+              "declares it.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say exactly what would leave; send nothing.")
 @common_options
 def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
@@ -58,7 +61,8 @@ def command(face: Face, release: Path, dry_run: bool, **chosen: Any) -> int:
 
     With --rows, RELEASE is a study file, and what leaves is not protected yet: first the roster
     (GlobalIDs of the study's patients), later one row of features for each, to a trusted server
-    that protects all hospitals' patients together. No name, patient number or date is sent.
+    that protects all hospitals' patients together. No name, patient number or date is sent, and
+    a label only with --with-label.
 
     What neither an option nor a variable says is taken from the section [server] of the study
     file. For a release folder, that is `study.toml` in the folder above, if it names this folder
@@ -107,7 +111,7 @@ def _study_of(release: Path, study_file: Path | None) -> Study | None:
 def _way(chosen: dict[str, Any], study: Study | None) -> Way:
     from neuroveil.deploy.hospital.way import way_to_server
 
-    names = ("address", "key", "ca", "server_key", "study", "encoded")
+    names = ("address", "key", "ca", "server_key", "study", "encoded", "with_label")
     return way_to_server({name: chosen[name] for name in names}, study)
 
 
@@ -131,10 +135,10 @@ def _submit_rows(face: Face, study_file: Path, dry_run: bool, chosen: dict[str, 
     way = _way(chosen, study)
     encoded = way.encoded or Path("encoded")
     if chosen["rows"] == "roster":
-        rows = roster_to_send(study, encoded)
+        rows = roster_to_send(study, encoded, way.with_label)
     else:
         with face.progress() as progress:
-            rows = features_to_send(study, encoded, progress=progress)
+            rows = features_to_send(study, encoded, way.with_label, progress=progress)
     if dry_run:
         document = {**rows.as_dict(), "to": way.address, "study": way.study, "sent": False}
         face.result(document, _describe_rows(rows, way, face.verbose))
@@ -178,6 +182,10 @@ def _goal(way: Way) -> str:
     return f"To: {way.address or 'no server is named yet'}"
 
 
+def _digested(rows: RowsToSend) -> list[str]:
+    return [name.removesuffix("_digest") for name in rows.terms]
+
+
 def _describe_rows(rows: RowsToSend, way: Way, verbose: bool) -> str:
     names = list(rows.fields)
     some = names if verbose else names[:_FIELDS_SHOWN]
@@ -186,7 +194,7 @@ def _describe_rows(rows: RowsToSend, way: Way, verbose: bool) -> str:
         f"Would be sent: one file ({rows.kind}), {rows.n_rows} rows, {len(rows.content)} bytes.",
         f"  fields: {', '.join(some)}{more}",
         f"  {rows.digest}",
-        f"Before it, its size and digest, and digests of columns, reference and signal settings: "
+        f"Before it, its size and digest, and digests of {', '.join(_digested(rows))}: "
         f"{len(rows.announcement)} bytes.",
         "With every request: the key's id, the time, a random number, the body's digest and a "
         "signature.",

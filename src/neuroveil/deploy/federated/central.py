@@ -57,11 +57,8 @@ from neuroveil.types.table import FeatureTable
 COHORT = "cohort"
 """Name of the one seat of such a plan."""
 
-MECHANISM = "dp_training"
+DP_TRAINING = "dp_training"
 """What requests, ledger entries and the command line call it."""
-
-TRAINING_FILES = (*SIGNED_FILES, SIGNATURE_FILE)
-"""All files of a published training."""
 
 UNKNOWN = -1
 """A label that nobody knows: the person counts, and adds nothing to any gradient."""
@@ -130,7 +127,7 @@ def central_request(plan: FederationPlan) -> ChargeRequest:
         For all steps together.
     """
     return ChargeRequest(
-        epsilon=exact(plan.epsilon), delta=exact(plan.delta), mechanism=MECHANISM,
+        epsilon=exact(plan.epsilon), delta=exact(plan.delta), mechanism=DP_TRAINING,
         n_patients=plan.n_patients, dimension=plan.n_parameters,
         columns_digest=plan.inputs.columns_digest,
     )  # fmt: skip
@@ -225,7 +222,7 @@ def train_centrally(
     charge : Charge
         Made for :func:`central_request`; it is consumed before any noise is drawn.
     folder : Path
-        An empty folder; gets :data:`TRAINING_FILES`.
+        An empty folder; gets :data:`~neuroveil.deploy.manifest.TRAINING_FILES`.
     key : SiteKey
         Signs them.
 
@@ -256,7 +253,7 @@ def rehearse_training(plan: FederationPlan, folder: Path, key: SiteKey) -> None:
     """
     state = RunState(initial_arrays(plan), plan.training.rounds, _records(plan))
     _write(plan, state, folder, key)
-    for name in TRAINING_FILES:
+    for name in (*SIGNED_FILES, SIGNATURE_FILE):
         (folder / name).unlink()
 
 

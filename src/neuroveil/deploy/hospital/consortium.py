@@ -12,19 +12,27 @@ from typing import Any
 
 from neuroveil.deploy.hospital.answers import good
 from neuroveil.deploy.hospital.connection import Answer, Connection
+from neuroveil.deploy.hospital.pseudonymise import label_of
 from neuroveil.deploy.hospital.submit import Progress
 from neuroveil.deploy.manifest import Manifest, ManifestFile, manifest_from_json
 from neuroveil.deploy.receipt import AUDIT_LOG, holds
 from neuroveil.errors import CertificateError, StudyError, StudyMistake
 from neuroveil.pipeline.promise import named_reference
 from neuroveil.pipeline.settings import signal_settings, study_columns
-from neuroveil.privacy.verify import verify
+from neuroveil.privacy.verify import VerificationResult, verify
 from neuroveil.study import Study
 from neuroveil.types.certificate import canonical_json
 
+_DP_TRAINING = "dp_training"
+
 
 def proposal_for(
-    study: Study, title: str, hospitals: tuple[str, ...], policy: str, smallest_n: int | None = None
+    study: Study,
+    title: str,
+    hospitals: tuple[str, ...],
+    policy: str,
+    smallest_n: int | None = None,
+    with_label: bool = False,
 ) -> dict[str, Any]:
     """Write a proposal from a study file. No recording is looked at.
 
@@ -40,6 +48,8 @@ def proposal_for(
         What becomes of a person's rows from several hospitals.
     smallest_n : int, optional
         Smallest number of people; the server's own number at least.
+    with_label : bool
+        Whether hospitals send the label under ``[evaluation]``, so that a model can be trained.
 
     Returns
     -------
@@ -63,6 +73,7 @@ def proposal_for(
         "signal": signal_settings(study).public_params(),
         "reference": {**reference.to_json(), "digest": reference.digest},
         "clip_norm": study.privacy.clip_norm, "smallest_n_patients": smallest_n,
+        **({"label": label_of(study)} if with_label else {}),
     }  # fmt: skip
 
 
@@ -141,8 +152,8 @@ class ConsortiumClient:
             Its name.
         epsilon : float
             For one patient.
-        mechanism : {"auto", "privunit", "mean_covariance"}
-            What is released.
+        mechanism : {"auto", "privunit", "mean_covariance", "dp_training"}
+            What is released; ``dp_training`` is a model.
         delta : float, optional
             Default: min(1/n², 1e-5).
 
@@ -220,9 +231,11 @@ class ConsortiumClient:
         CertificateError
             If what came does not hold.
         """
-        place = f"/v1/studies/{_named(study)}/releases/{self._last(study)['release']}/files"
+        asked = self._last(study)
+        place = f"/v1/studies/{_named(study)}/releases/{asked['release']}/files"
         document = good(self._connection.ask("GET", place))
-        manifest = manifest_from_json({"files": document.get("files")})
+        of_training = asked.get("mechanism") == _DP_TRAINING
+        manifest = manifest_from_json({"files": document.get("files")}, of_training)
         if manifest is None:
             raise _not_whole("a list of files of a release")
         if os.path.lexists(target):
@@ -233,7 +246,7 @@ class ConsortiumClient:
         draft = Path(tempfile.mkdtemp(prefix=".neuroveil-", dir=target.absolute().parent))
         try:
             self._fetch_all(place, manifest, draft, progress)
-            result = verify(draft, server_key)
+            result = _verified(draft, server_key, of_training)
             if result.outcome != "holds":
                 raise _not_whole("a release that holds")
             draft.chmod(0o755)
@@ -299,6 +312,14 @@ class ConsortiumClient:
 
     def _post(self, target: str, document: dict[str, Any]) -> dict[str, Any]:
         return good(self._connection.ask("POST", target, canonical_json(document), slow=True))
+
+
+def _verified(folder: Path, server_key: str | None, of_training: bool) -> VerificationResult:
+    if not of_training:
+        return verify(folder, server_key)
+    from neuroveil.deploy.federated.verify import verify_training
+
+    return verify_training(folder, server_key)
 
 
 def _named(study: str) -> str:

@@ -13,17 +13,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from neuroveil.deploy.pseudonymised import (
     BESIDE,
     ID,
+    LABEL,
     SECONDS,
+    UNKNOWN,
     WINDOWS,
+    IntLabels,
     Kind,
     features_bytes,
     roster_bytes,
 )
-from neuroveil.errors import LinkageError
+from neuroveil.errors import LinkageError, StudyError, StudyMistake
 from neuroveil.linkage.encoded_list import read_encoded
+from neuroveil.pipeline.evaluation import patient_labels
 from neuroveil.pipeline.extract import extract_study
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.pipeline.promise import named_reference, require_other_people
@@ -31,11 +37,13 @@ from neuroveil.pipeline.release import recordings_of, require_data
 from neuroveil.pipeline.settings import find_roster, signal_settings, study_columns
 from neuroveil.study import Study
 from neuroveil.types.certificate import canonical_json, digest
+from neuroveil.types.table import FeatureTable
 
 ENCODED_FILE, MAP_FILE = "encoded.parquet", "local-map.csv"
 
 _WHAT = {ID: "text: pseudonym of the patient", WINDOWS: "whole number: windows that were kept",
-         SECONDS: "number: recorded seconds"}  # fmt: skip
+         SECONDS: "number: recorded seconds",
+         LABEL: "whole number: 1 positive, 0 negative, -1 unknown"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ class RowsToSend:
         }  # fmt: skip
 
 
-def roster_to_send(study: Study, encoded: Path) -> RowsToSend:
+def roster_to_send(study: Study, encoded: Path, with_label: bool = False) -> RowsToSend:
     """List the study's patients by their GlobalIDs; no recording is looked at.
 
     Parameters
@@ -117,11 +125,16 @@ def roster_to_send(study: Study, encoded: Path) -> RowsToSend:
     """
     patients = tuple(entry.patient for entry in find_roster(study).entries)
     ids = global_ids_of(encoded, patients)
-    return RowsToSend("roster", roster_bytes(ids), (ID,), len(ids), study_terms(study))
+    terms = study_terms(study, with_label)
+    return RowsToSend("roster", roster_bytes(ids), (ID,), len(ids), terms)
 
 
 def features_to_send(
-    study: Study, encoded: Path, n_workers: int | None = None, progress: Progress = no_progress
+    study: Study,
+    encoded: Path,
+    with_label: bool = False,
+    n_workers: int | None = None,
+    progress: Progress = no_progress,
 ) -> RowsToSend:
     """Extract features, as far as that was not done before, and put GlobalIDs on the rows.
 
@@ -131,6 +144,8 @@ def features_to_send(
         The study file of this hospital.
     encoded : Path
         Folder that ``neuroveil link encode`` wrote.
+    with_label : bool
+        Whether the label under ``[evaluation]`` goes along, since the study declares it.
     n_workers : int, optional
         Processes for extraction; default: all cores.
     progress : callable
@@ -153,13 +168,21 @@ def features_to_send(
     extraction.require_settled()
     table = extraction.table
     require_data(table)
-    content = features_bytes(table, global_ids_of(encoded, table.patients))
-    names = (*BESIDE, *(column.name for column in table.columns))
-    return RowsToSend("features", content, names, table.n_patients, study_terms(study))
+    labels = _labels(study, table) if with_label else None
+    content = features_bytes(table, global_ids_of(encoded, table.patients), labels)
+    beside = BESIDE if labels is None else (*BESIDE, LABEL)
+    names = (*beside, *(column.name for column in table.columns))
+    return RowsToSend("features", content, names, table.n_patients, study_terms(study, with_label))
 
 
-def study_terms(study: Study) -> dict[str, str]:
-    """Digest what all hospitals of a study must have in common.
+def _labels(study: Study, table: FeatureTable) -> IntLabels:
+    """Say of each patient whether the label is positive. Private."""
+    values = patient_labels(study, table.attributes).values
+    return np.array([UNKNOWN if each is None else int(each) for each in values], dtype=np.int8)
+
+
+def label_of(study: Study) -> dict[str, Any]:
+    """Say what the label of a study is, in public words.
 
     Parameters
     ----------
@@ -168,17 +191,49 @@ def study_terms(study: Study) -> dict[str, str]:
 
     Returns
     -------
+    dict
+        Column of the roster, and what makes somebody positive.
+
+    Raises
+    ------
+    StudyError
+        If the study names no label.
+    """
+    if study.evaluation.label is None:
+        raise StudyError([StudyMistake(
+            "evaluation.label", "a column of the roster, since the label is to be learned",
+            "nothing", "Set it under [evaluation], with `positive`.",
+        )])  # fmt: skip
+    return study.evaluation.model_dump(mode="json", exclude_none=True)
+
+
+def study_terms(study: Study, with_label: bool = False) -> dict[str, str]:
+    """Digest what all hospitals of a study must have in common.
+
+    Parameters
+    ----------
+    study : Study
+        The study file.
+    with_label : bool
+        Whether the label is sent, too.
+
+    Returns
+    -------
     dict of str to str
-        Keys ``columns_digest``, ``reference_digest``, ``features_digest``.
+        Keys ``columns_digest``, ``reference_digest``, ``features_digest``, and ``label_digest``
+        where a label is sent.
     """
     from neuroveil.privacy.settings import columns_digest
 
     columns = study_columns(study)
-    return {
+    terms = {
         "columns_digest": columns_digest(columns),
         "reference_digest": named_reference(study).scaling_for(columns).digest,
         "features_digest": digest(canonical_json(signal_settings(study).public_params())),
     }
+    if with_label:
+        terms["label_digest"] = digest(canonical_json(label_of(study)))
+    return terms
 
 
 def global_ids_of(encoded: Path, patients: tuple[str, ...]) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ class Way:
         Name of the study on a trusted server.
     encoded : Path, optional
         Folder that ``neuroveil link encode`` wrote.
+    with_label : bool
+        Whether the label under ``[evaluation]`` goes with the rows.
     """
 
     address: str | None = None
@@ -38,6 +40,7 @@ class Way:
     server_key: Path | None = None
     study: str | None = None
     encoded: Path | None = None
+    with_label: bool = False
 
 
 def way_to_server(stated: Mapping[str, Any], study: Study | None) -> Way:

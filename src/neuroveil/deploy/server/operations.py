@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from neuroveil.deploy.manifest import FILE_NAMES
+from neuroveil.deploy.manifest import FILE_NAMES, TRAINING_FILES
 from neuroveil.deploy.pseudonymised import KINDS
 
 Schema = dict[str, Any]
@@ -13,6 +13,7 @@ Schema = dict[str, Any]
 _DIGEST: Schema = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 _CONTENT_ID: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _FILE_NAME: Schema = {"type": "string", "enum": sorted(FILE_NAMES)}
+_PUBLISHED_NAME: Schema = {"type": "string", "enum": sorted(FILE_NAMES | TRAINING_FILES)}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _TEXT: Schema = {"type": "string"}
 _OBJECT: Schema = {"type": "object"}
@@ -20,7 +21,7 @@ _TRUE_OR_FALSE: Schema = {"type": "boolean"}
 _KIND: Schema = {"type": "string", "enum": list(KINDS)}
 
 IN_PATH: dict[str, Schema] = {
-    "content_id": _CONTENT_ID, "name": _FILE_NAME, "kind": _KIND,
+    "content_id": _CONTENT_ID, "name": _PUBLISHED_NAME, "kind": _KIND,
     "study": {"type": "string", "pattern": "^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$"},
     "release": {"type": "string"},
 }  # fmt: skip
@@ -80,7 +81,8 @@ SCHEMAS: dict[str, Schema] = {
             "study": _TEXT,
             "proposal": {
                 **_OBJECT,
-                "description": "Title, hospitals, policy, columns, signal, reference, clip norm.",
+                "description": "Title, hospitals, policy, columns, signal, reference, clip norm; "
+                "a label where a model is to be trained.",
             },
         },
     ),

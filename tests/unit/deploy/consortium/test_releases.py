@@ -15,8 +15,9 @@ import sqlalchemy as sa
 
 from neuroveil.deploy.manifest import manifest_of
 from neuroveil.deploy.pseudonymised import features_bytes, roster_bytes
-from neuroveil.deploy.server.consortium.cohort import Wish, cohort_table, promise, spend
+from neuroveil.deploy.server.consortium.cohort import cohort_rows
 from neuroveil.deploy.server.consortium.jobs import Jobs, LostClaimError
+from neuroveil.deploy.server.consortium.promises import Wish, promise
 from neuroveil.deploy.server.consortium.proposal import read_proposal
 from neuroveil.deploy.server.database import Database
 from neuroveil.deploy.server.refusals import Refusal
@@ -29,7 +30,7 @@ from neuroveil.privacy.verify import verify
 DYING = """
 import os, sys
 from pathlib import Path
-from neuroveil.deploy.server.consortium import worker as module
+from neuroveil.deploy.server.consortium import promises, worker
 from neuroveil.deploy.server.consortium.jobs import Jobs
 from neuroveil.deploy.server.consortium.vault import open_vault
 from neuroveil.deploy.server.database import Database
@@ -45,9 +46,9 @@ def die(*arguments, **options):
 if point == "publish":
     Jobs.publish = die
 else:
-    setattr(module, point, die)
+    setattr(promises, point, die)
 database = Database(settings.database_location)
-module.Worker(settings, database, open_vault(settings), server_key(folder)).work_once()
+worker.Worker(settings, database, open_vault(settings), server_key(folder)).work_once()
 """
 
 pytestmark = pytest.mark.slow  # the world takes a few seconds to be made
@@ -226,8 +227,8 @@ def test_a_worker_that_has_lost_its_claim_does_not_charge(world_at):
     quick = world.jobs.claim()
     assert quick is not None
     proposal = read_proposal(world.proposal)
-    settings = promise(proposal, Wish(1.0, None, "mean_covariance"), world.n_people)
-    request = spend(proposal, settings, world.n_people, slow.release)
+    wish = Wish(1.0, None, "mean_covariance")
+    request = promise(proposal, wish, world.n_people, slow.release).request
     with pytest.raises(LostClaimError):
         world.jobs.charge(slow, world.ledger, request)
     assert world.spends() == []
@@ -249,8 +250,8 @@ def test_a_ledger_that_was_exchanged_is_noticed(world_at):
         world.review()
         job = world.jobs.claim()
         proposal = read_proposal(world.proposal)
-        settings = promise(proposal, Wish(1.0, None, "mean_covariance"), world.n_people)
-        request = spend(proposal, settings, world.n_people, job.release)
+        wish = Wish(1.0, None, "mean_covariance")
+        request = promise(proposal, wish, world.n_people, job.release).request
         if world.spends():
             file.write_bytes(before)
             with pytest.raises(BudgetError, match="replaced"):
@@ -295,7 +296,7 @@ def test_a_bug_in_a_job_fails_it_without_words_of_the_bug(world_at, monkeypatch,
     def broken(*_: object) -> None:
         raise ValueError("CANARY7f3a")
 
-    monkeypatch.setattr("neuroveil.deploy.server.consortium.worker.cohort_table", broken)
+    monkeypatch.setattr("neuroveil.deploy.server.consortium.worker.cohort_rows", broken)
     world.worker.work_once()
     status = world.status()
     assert status["releases"][0]["state"] == "failed"
@@ -314,7 +315,8 @@ def test_each_policy_leaves_one_row_a_person(world_at):
     rows = {}
     for policy in ("pool", "hospital_order"):
         proposal = read_proposal({**world.proposal, "policy": policy})
-        table = cohort_table(proposal, rosters, features, 12)
+        table, labels = cohort_rows(proposal, rosters, features, 12)
+        assert set(labels) == {-1}  # none were asked for
         assert table.n_patients == world.n_people
         assert not [key for key in table.patients if "v1:" in key]
         rows[policy] = table.values[11]  # North's last patient is South's first one
@@ -340,14 +342,14 @@ def test_two_servers_on_one_postgresql_cannot_overspend(world_at, postgresql, ne
                 JOB.insert().values(release=name, created=0.0, state="waiting", lease=0.0)
             )
     proposal = read_proposal(world_at("new").proposal)
-    settings = promise(proposal, Wish(1.0, None, "mean_covariance"), 23)
+    wish = Wish(1.0, None, "mean_covariance")
     outcomes: list[str] = []
 
     def race(database: Database) -> None:
         jobs, ledger = Jobs(database, 60.0), Ledger(url)
         while (job := jobs.claim()) is not None:
             try:
-                jobs.charge(job, ledger, spend(proposal, settings, 23, job.release))
+                jobs.charge(job, ledger, promise(proposal, wish, 23, job.release).request)
                 outcomes.append(job.release)
             except BudgetError:
                 outcomes.append("refused")

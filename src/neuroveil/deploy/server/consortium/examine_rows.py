@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> None:
         if not roster:
             read_roster(content, head["largest"])
         else:
-            rows = read_features(content, columns, head["largest"])
+            rows = read_features(content, columns, head["largest"], head["has_label"])
             rows.in_order_of(read_roster(roster, head["largest"]), columns)
     except RecordingError as error:
         print(json.dumps({"expected": error.expected, "found": error.found}), flush=True)

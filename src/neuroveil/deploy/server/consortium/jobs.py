@@ -20,7 +20,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from neuroveil.deploy.server import audit_log
-from neuroveil.deploy.server.consortium.cohort import job_scope
+from neuroveil.deploy.server.consortium.promises import job_scope
 from neuroveil.deploy.server.consortium.releases import (
     DONE,
     FAILED,

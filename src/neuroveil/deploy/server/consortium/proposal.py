@@ -9,6 +9,7 @@ from typing import Any, Literal
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.server.settings import ServerSettings
 from neuroveil.errors import NeuroveilError
+from neuroveil.study.evaluation import EvaluationSettings
 from neuroveil.study.section import PositiveFloat, Section, Text
 from neuroveil.study.validation import validated
 from neuroveil.types.catalogue import Column, column_from_name
@@ -34,6 +35,15 @@ class ProposalText(Section):
     reference: dict[str, Any]
     clip_norm: PositiveFloat
     smallest_n_patients: int | None = None
+    label: EvaluationSettings | None = None
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Plain data; a proposal without a label says nothing of one."""
+        whole = self.model_dump(exclude={"label"})
+        if self.label is None:
+            return whole
+        return {**whole, "label": self.label.model_dump(mode="json", exclude_none=True)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +69,18 @@ class Proposal:
         """Digests of columns, reference and signal settings, which each hospital states too."""
         from neuroveil.privacy.settings import columns_digest
 
-        return {
+        terms = {
             "columns_digest": columns_digest(self.columns),
             "reference_digest": self.scaling.digest,
             "features_digest": digest(canonical_json(self.text.signal)),
         }
+        label = self.text.plain.get("label")
+        return terms if label is None else {**terms, "label_digest": digest(canonical_json(label))}
+
+    @property
+    def has_label(self) -> bool:
+        """Whether hospitals send what a model learns."""
+        return self.text.label is not None
 
     def smallest_n(self, settings: ServerSettings) -> int:
         """Give the smallest number of people, after duplicates, about whom this study releases.
@@ -109,7 +126,7 @@ def read_proposal(document: Any) -> Proposal:
         text = validated(ProposalText, document)
         columns = _columns(text.columns)
         scaling = reference_from_json(text.reference).scaling_for(columns)
-        canonical_json(text.model_dump())
+        canonical_json(text.plain)
     except NeuroveilError as error:
         raise _bad(f"proposal: {error.where}", error.expected) from None
     except (ValueError, TypeError, OverflowError, RecursionError):
@@ -119,6 +136,8 @@ def read_proposal(document: Any) -> Proposal:
         raise _bad("proposal: hospitals", "names of hospitals, each once")
     if len(text.title) > _MOST_TEXT or not text.title.isprintable():
         raise _bad("proposal: title", "one line of text")
+    if text.label is not None and (text.label.label is None or text.label.mistakes()):
+        raise _bad("proposal: label", "a column of the rosters, and what makes somebody positive")
     return Proposal(text, columns, scaling)
 
 

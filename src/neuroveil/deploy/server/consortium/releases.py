@@ -13,15 +13,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from neuroveil.deploy.manifest import Manifest, manifest_of
+from neuroveil.deploy.federated.central import DP_TRAINING
+from neuroveil.deploy.manifest import Manifest, manifest_of, manifest_of_training
 from neuroveil.deploy.server import audit_log
-from neuroveil.deploy.server.consortium.cohort import (
-    MECHANISMS,
-    Wish,
-    promise,
-    request_facts,
-    spend,
-)
+from neuroveil.deploy.server.consortium.promises import MECHANISMS, Wish, promise
 from neuroveil.deploy.server.consortium.studies import (
     COMPLETE,
     proposal_of,
@@ -232,7 +227,7 @@ class Releases:
         if row.state != PUBLISHED:
             raise wrong_state("a release that is published", row.state)
         folder = self._settings.releases / str(row.release)
-        return _manifest(folder), folder
+        return _manifest(folder, json.loads(row.request)["mechanism"]), folder
 
     def _promised(self, row: sa.Row[Any], wish: Wish, release: str) -> dict[str, Any]:
         """Refuse now what the job would refuse: the reviewer sees only what can be done."""
@@ -242,18 +237,17 @@ class Releases:
                           "Ask for less.")  # fmt: skip
         proposal, n = proposal_of(row), linked["n_patients"]
         try:
-            settings = promise(proposal, wish, n)
-            request = spend(proposal, settings, n, release)
-            Ledger(self._settings.ledger_location).require_room(request)
+            promised = promise(proposal, wish, n, release)
+            Ledger(self._settings.ledger_location).require_room(promised.request)
+            return promised.facts
         except NeuroveilError as error:
             raise _unkept(error.expected, error.found, error.remedy) from None
-        return request_facts(settings, request)
 
 
 @lru_cache(maxsize=32)
-def _manifest(folder: Path) -> Manifest:
+def _manifest(folder: Path, mechanism: str) -> Manifest:
     """Digest a published folder once; it never changes, and who fetches it would notice."""
-    return manifest_of(folder)
+    return manifest_of_training(folder) if mechanism == DP_TRAINING else manifest_of(folder)
 
 
 def _release(connection: sa.Connection, study: str, release: str) -> sa.Row[Any]:

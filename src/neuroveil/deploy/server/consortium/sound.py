@@ -8,13 +8,13 @@ import subprocess
 import sys
 from typing import Any
 
+from neuroveil.deploy.server.consortium.proposal import Proposal
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.server.settings import ServerSettings
-from neuroveil.types.catalogue import Column
 
 
 def require_sound(
-    settings: ServerSettings, content: bytes, columns: tuple[Column, ...], roster: bytes | None
+    settings: ServerSettings, content: bytes, proposal: Proposal, roster: bytes | None
 ) -> None:
     """Refuse what cannot be used, without taking the server down with it.
 
@@ -24,8 +24,8 @@ def require_sound(
         Limits.
     content : bytes
         A roster; with ``roster`` given, feature rows.
-    columns : tuple of Column
-        Features of the study.
+    proposal : Proposal
+        The study's terms.
     roster : bytes, optional
         The closed roster that the rows must fit.
 
@@ -37,7 +37,8 @@ def require_sound(
     limits = settings.limits
     head = {
         "largest": settings.require_trusted().largest_n_rows, "roster": len(roster or b""),
-        "columns": [[column.channel, column.feature] for column in columns],
+        "columns": [[column.channel, column.feature] for column in proposal.columns],
+        "has_label": proposal.has_label,
     }  # fmt: skip
     # Only the interpreter's own way to its packages is handed on.
     known = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}

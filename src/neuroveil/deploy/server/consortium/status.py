@@ -115,7 +115,7 @@ def status_of(
         "study": study, "state": row.state, "next": _next(row.state, releases),
         "proposal": row.proposal_digest, "title": text.title, "policy": text.policy,
         "n_columns": len(text.columns), "reference": proposal.scaling.name,
-        "terms": proposal.terms, "clip_norm": text.clip_norm,
+        "label": text.plain.get("label"), "terms": proposal.terms, "clip_norm": text.clip_norm,
         "smallest_n_patients": proposal.smallest_n(settings),
         "proposed_by": names.get(row.proposed_by), "hospitals": hospitals,
         "linked": _linked(row, party), "holds_rows": holds_rows,

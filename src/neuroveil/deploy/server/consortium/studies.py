@@ -66,7 +66,7 @@ class Studies:
         parts = document if isinstance(document, dict) else {}
         name, proposal = require_name(parts.get("study")), read_proposal(parts.get("proposal"))
         self._require_counts(proposal)
-        body = canonical_json(proposal.text.model_dump())
+        body = canonical_json(proposal.text.plain)
         with self._database.writing() as connection:
             known = connection.execute(sa.select(STUDY).where(STUDY.c.study == name)).first()
             if known is not None:

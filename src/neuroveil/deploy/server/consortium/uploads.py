@@ -192,7 +192,7 @@ class Uploads:
             if self._vault.content_mac(digest(content)) != upload.content_mac:
                 raise Refusal("content_mismatch", "the content that was announced", "another",
                               "Send it again.")  # fmt: skip
-            require_sound(self._settings, content, proposal_of(row).columns, roster)
+            require_sound(self._settings, content, proposal_of(row), roster)
         except Refusal as refusal:
             self._refuse(party, upload, refusal)
             raise
@@ -375,7 +375,7 @@ def _require_terms(stated: Any, terms: dict[str, str]) -> None:
     names = [name for name, value in terms.items() if given.get(name) != value]
     if names:
         raise Refusal(
-            "incompatible", "the study's columns, reference and signal settings",
+            "incompatible", "the study's columns, reference, signal settings and label",
             f"another value of {', '.join(names)}",
             "Use the study file that the principal investigator sent.", {"settings": names},
         )  # fmt: skip

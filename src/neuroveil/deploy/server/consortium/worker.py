@@ -10,11 +10,18 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from neuroveil.deploy.manifest import CERTIFICATE
+from neuroveil.deploy.federated.central import DP_TRAINING
+from neuroveil.deploy.pseudonymised import IntLabels
 from neuroveil.deploy.server.consortium import deletion
-from neuroveil.deploy.server.consortium.cohort import Wish, cohort_table, promise, spend
+from neuroveil.deploy.server.consortium.cohort import cohort_rows
 from neuroveil.deploy.server.consortium.jobs import Job, Jobs, LostClaimError
-from neuroveil.deploy.server.consortium.proposal import Proposal
+from neuroveil.deploy.server.consortium.promises import (
+    ModelPromise,
+    Promise,
+    TablePromise,
+    Wish,
+    promise,
+)
 from neuroveil.deploy.server.consortium.studies import partners, proposal_of
 from neuroveil.deploy.server.consortium.uploads import read_content
 from neuroveil.deploy.server.consortium.vault import Vault
@@ -27,11 +34,7 @@ from neuroveil.errors import ChainError, MachineError, NeuroveilError
 from neuroveil.keys import SiteKey
 from neuroveil.ledger import Ledger
 from neuroveil.pipeline.claim import claimed, uninterrupted
-from neuroveil.pipeline.release_folder import check_writing, write_release
-from neuroveil.privacy import ProtectSettings, check_any, rehearse, release_any
-from neuroveil.privacy.verify import verify
-from neuroveil.types.certificate import digest
-from neuroveil.types.charge import Charge, ChargeRequest
+from neuroveil.types.charge import Charge
 from neuroveil.types.table import FeatureTable
 
 _SECONDS_BETWEEN = 0.5
@@ -116,21 +119,17 @@ class Worker:
 
     def _draw(self, job: Job, ledger: Ledger, target: Path) -> int:
         """Protect the whole cohort once; everything that can be refused is refused before."""
-        prepared = self._prepare(job)
-        n_cells = prepared.request.n_patients * prepared.request.dimension
-        scaling = prepared.proposal.scaling
-        with claimed(target, n_cells) as draft:
-            certificate = rehearse(scaling, prepared.settings, prepared.request.n_patients)
-            columns = prepared.proposal.columns
-            check_writing(certificate, columns, prepared.request.n_patients, draft)
+        promised, table, labels = self._read(job)
+        request = promised.request
+        with claimed(target, request.n_patients * request.dimension) as draft:
+            draw = promised.prepare(table, labels, (draft, target), self._key)
             with uninterrupted():
-                charge: Charge = self._jobs.charge(job, ledger, prepared.request)
-                release = release_any(prepared.table, scaling, prepared.settings, charge)
-                write_release(release, target, self._key, draft)
+                charge: Charge = self._jobs.charge(job, ledger, request)
+                draw(charge)
         return charge.entry
 
-    def _prepare(self, job: Job) -> _Prepared:
-        wish = Wish(**job.request["wish"])
+    def _read(self, job: Job) -> tuple[Promise, FeatureTable, IntLabels]:
+        """What was promised, and the rows of everybody on the closed rosters; private."""
         with self._database.reading() as connection:
             row = connection.execute(sa.select(STUDY).where(STUDY.c.study == job.study)).one()
             proposal = proposal_of(row)
@@ -138,18 +137,16 @@ class Worker:
                 self._contents(connection, job.study, kind) for kind in ("roster", "features")
             )
         n_patients = json.loads(row.linked)["n_patients"]
-        settings = promise(proposal, wish, n_patients)
-        request = spend(proposal, settings, n_patients, job.release)
-        _require_reviewed(job, settings, request)
-        table = cohort_table(proposal, rosters, features, self._trusted.largest_n_rows)
+        promised = promise(proposal, Wish(**job.request["wish"]), n_patients, job.release)
+        _require_reviewed(job, promised)
+        table, labels = cohort_rows(proposal, rosters, features, self._trusted.largest_n_rows)
         smallest = proposal.smallest_n(self._settings)
         if table.n_patients != n_patients or n_patients < smallest:
             raise ChainError(
                 "cohort", f"the {n_patients} people of the closed rosters, {smallest} at least",
                 f"{table.n_patients}", "Nothing was spent. Tell the coordinator.",
             )  # fmt: skip
-        check_any(table, proposal.scaling, settings)
-        return _Prepared(proposal, settings, request, table)
+        return promised, table, labels
 
     def _contents(self, connection: sa.Connection, study: str, kind: str) -> list[bytes]:
         wanted = (UPLOAD.c.study == study) & (UPLOAD.c.kind == kind)
@@ -163,12 +160,13 @@ class Worker:
 
     def _facts(self, job: Job, target: Path, entry: int) -> dict[str, Any]:
         """Verify what is about to be published, as everybody will."""
-        if verify(target, self._key.public_key).outcome != "holds":
+        kind = ModelPromise if job.request["mechanism"] == DP_TRAINING else TablePromise
+        certificate = kind.verified(target, self._key.public_key)
+        if certificate is None:
             raise MachineError(
                 "release", "a release that holds", "one that does not",
                 f"It is not published. What was spent stays spent (entry {entry} of the ledger).",
             )  # fmt: skip
-        certificate = digest((target / CERTIFICATE).read_bytes())
         stated = {name: job.request[name] for name in (
             "mechanism", "trust_model", "epsilon", "delta", "n_patients")}  # fmt: skip
         return {**stated, "ledger_entry": entry, "certificate": certificate}
@@ -183,31 +181,15 @@ class Worker:
             log("job.lost", job=job.release)
 
 
-class _Prepared:
-    """What is protected, and the promise; private."""
-
-    def __init__(
-        self,
-        proposal: Proposal,
-        settings: ProtectSettings,
-        request: ChargeRequest,
-        table: FeatureTable,
-    ) -> None:
-        self.proposal, self.settings = proposal, settings
-        self.request, self.table = request, table
-
-
 def _bug() -> MachineError:
     return MachineError(
         "job", "a release", "a mistake of the server", "Tell the coordinator: see the log."
     )
 
 
-def _require_reviewed(job: Job, settings: ProtectSettings, request: ChargeRequest) -> None:
+def _require_reviewed(job: Job, promised: Promise) -> None:
     """Refuse a promise that came out otherwise than the one that was reviewed."""
-    now = (settings.mechanism, settings.trust_model, float(request.epsilon), float(request.delta))
-    then = tuple(job.request[name] for name in ("mechanism", "trust_model", "epsilon", "delta"))
-    if now != then:
+    if any(job.request.get(name) != value for name, value in promised.essentials.items()):
         raise ChainError(
             "release", "the promise that was reviewed", "another one",
             "Nothing was spent. The server's software changed in between: ask again.",
