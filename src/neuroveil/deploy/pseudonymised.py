@@ -2,8 +2,8 @@
 
 Both are Parquet files with exactly the columns that are named here. There is no name in them,
 no patient number and no date; a label only where the study declares one. Files that a reader would
-have to unfold (compressed pages,
-dictionaries, shared prefixes) are refused, so that what is read is no larger than what was sent.
+have to unfold (compressed pages, dictionaries, shared prefixes) are refused, so that what is read
+is no larger than what was sent.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ _MARKS = {"holds": "holds  ", "broken": "BROKEN ", "unchecked": "unclear"}
 def command(face: Face, target: Path, **files: Path | None) -> int:
     """Re-derive every number of TARGET, and check a release's files.
 
-    TARGET is a release folder, a certificate.json, or a claim.toml that describes somebody
-    else's pipeline. Ends with 0 (holds), 4 (does not hold, with the broken link) or
-    5 (cannot be checked from what is stated).
+    TARGET is a release folder, a certificate.json, a model that a trusted server has trained, or
+    a claim.toml that describes somebody else's pipeline. Ends with 0 (holds), 4 (does not hold,
+    with the broken link) or 5 (cannot be checked from what is stated).
 
     A signature is checked where there is one; whose it is only you can know, so get the
     site's public key from the site and ask for it.
@@ -51,6 +51,8 @@ def command(face: Face, target: Path, **files: Path | None) -> int:
 
     key_file, export = files["public_key"], files["export_registry"]
     public_key = read_public_key(key_file) if key_file else None
+    if _is_training(target):
+        return _verify_training(face, target, public_key, files)
     result = verify(target, public_key, files["previous"])
     face.result(result.as_dict(), verification_text(result, face.verbose))
     if export:
@@ -58,6 +60,25 @@ def command(face: Face, target: Path, **files: Path | None) -> int:
 
         write_entry(target, result, export)
         face.say(f"Wrote an entry for a registry of deployments to {export.name}.")
+    return int(result.exit_code)
+
+
+def _is_training(target: Path) -> bool:
+    return (target / "result.json").is_file() and not (target / "certificate.json").exists()
+
+
+def _verify_training(
+    face: Face, folder: Path, public_key: str | None, files: dict[str, Path | None]
+) -> int:
+    from neuroveil.deploy.federated.verify import verify_training
+
+    if files["previous"] or files["export_registry"]:
+        raise click.UsageError(
+            "A training follows no other certificate, and registries have no entry for it: leave "
+            "out --previous and --export-registry."
+        )
+    result = verify_training(folder, public_key)
+    face.result(result.as_dict(), verification_text(result, face.verbose))
     return int(result.exit_code)
 
 

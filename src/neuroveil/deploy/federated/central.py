@@ -159,6 +159,17 @@ def central_forecast(plan: FederationPlan, scaling: Scaling) -> str:
     )
 
 
+def require_trainable() -> None:
+    """Refuse a training where a package for it is missing.
+
+    Raises
+    ------
+    FederationError
+        With the extra that is not installed.
+    """
+    require("torch", "opacus.grad_sample", "safetensors.numpy")
+
+
 def check_training(
     plan: FederationPlan, table: FeatureTable, labels: IntLabels, scaling: Scaling
 ) -> Part:
@@ -187,7 +198,7 @@ def check_training(
     ChainError
         If the noise cannot be calibrated.
     """
-    require("torch", "opacus.grad_sample", "safetensors.numpy")
+    require_trainable()
     if plan.setting != TRUSTED_SERVER or plan.simulation:
         raise FederationError(
             "training", "a plan of a trusted server, for real people", "another",

@@ -112,6 +112,8 @@ def roster_to_send(study: Study, encoded: Path, with_label: bool = False) -> Row
         The study file of this hospital.
     encoded : Path
         Folder that ``neuroveil link encode`` wrote.
+    with_label : bool
+        Whether rows will come with the label, since the study declares it.
 
     Returns
     -------

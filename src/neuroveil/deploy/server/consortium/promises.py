@@ -18,6 +18,7 @@ from neuroveil.deploy.federated.central import (
     central_request,
     check_training,
     rehearse_training,
+    require_trainable,
     train_centrally,
 )
 from neuroveil.deploy.federated.plan import FederationPlan
@@ -27,7 +28,7 @@ from neuroveil.deploy.federated.verify import verify_training
 from neuroveil.deploy.manifest import CERTIFICATE
 from neuroveil.deploy.pseudonymised import IntLabels
 from neuroveil.deploy.server.consortium.proposal import Proposal
-from neuroveil.errors import ChainError
+from neuroveil.errors import ChainError, NeuroveilError
 from neuroveil.keys import SiteKey
 from neuroveil.pipeline.release_folder import check_writing, publish_folder, write_release
 from neuroveil.pipeline.revision import source_revision
@@ -99,7 +100,7 @@ class TablePromise:
         """The promise for the people who decide about it, in plain data; public."""
         forecast = self.settings.choice
         if self.proposal.has_label:
-            forecast = f"{forecast} The study declares a label: {DP_TRAINING} trains a model on it."
+            forecast = f"{forecast} {_of_model(self.proposal, self.request)}"
         return {**self.essentials, "forecast": forecast}
 
     def prepare(
@@ -263,6 +264,8 @@ def promise(proposal: Proposal, wish: Wish, n_patients: int, release: str) -> Pr
     ChainError
         If delta is large for so many people, nothing can be calibrated, or a model is asked for
         where the study declares no label.
+    FederationError
+        If a package for training is missing.
     """
     largest = largest_delta(n_patients)
     delta = largest if wish.delta is None else wish.delta
@@ -271,12 +274,10 @@ def promise(proposal: Proposal, wish: Wish, n_patients: int, release: str) -> Pr
             "request.delta", f"above 0 and at most {largest:.3g} for {n_patients} people",
             f"{delta:g}", "Leave it out.",
         )  # fmt: skip
-    dedup = f"linked_{proposal.text.policy}"
     if wish.mechanism == DP_TRAINING:
         _require_label(proposal)
-        plan = central_plan(
-            proposal.scaling, n_patients, wish.epsilon, delta, cast("Duplicates", dedup)
-        )
+        require_trainable()
+        plan = _plan(proposal, n_patients, wish.epsilon, delta)
         return ModelPromise(proposal, plan, _of_job(central_request(plan), release))
     settings = _settings(proposal, wish, n_patients, delta)
     request = charge_request(settings, proposal.columns, n_patients)
@@ -322,6 +323,25 @@ def _settings(proposal: Proposal, wish: Wish, n_patients: int, delta: float) -> 
         codebook=choice.codebook,
         choice=choice.sentence,
         dedup=cast("Dedup", f"linked_{proposal.text.policy}"),
+    )
+
+
+def _plan(proposal: Proposal, n_patients: int, epsilon: float, delta: float) -> FederationPlan:
+    duplicates = cast("Duplicates", f"linked_{proposal.text.policy}")
+    return central_plan(proposal.scaling, n_patients, epsilon, delta, duplicates)
+
+
+def _of_model(proposal: Proposal, request: ChargeRequest) -> str:
+    """What a model would reach for the same spending, which a table's forecast does not say."""
+    said = f"The study declares a label, so {DP_TRAINING} can train a model instead"
+    try:
+        require_trainable()
+        plan = _plan(proposal, request.n_patients, float(request.epsilon), float(request.delta))
+    except NeuroveilError:
+        return f"{said}, which this server cannot do as it is set up."
+    return (
+        f"{said}; a model and a table answer different questions. "
+        f"{central_forecast(plan, proposal.scaling)}"
     )
 
 
