@@ -189,8 +189,11 @@ class World:
 
 
 @pytest.fixture(scope="session")
-def templates(tmp_path_factory) -> dict[str, Path]:
-    """Folders of a server before a study, and with a study that is collecting and complete."""
+def templates(tmp_path_factory) -> dict[str, Any]:
+    """Folders of a server before a study, and with a study that is collecting and complete.
+
+    ``make`` opens a copy of one.
+    """
     place = tmp_path_factory.mktemp("trusted") / "world"
     place.mkdir()
     scaling = REFERENCE.scaling_for(COLUMNS)
@@ -212,7 +215,8 @@ def templates(tmp_path_factory) -> dict[str, Path]:
         else:
             role, site = PEOPLE[who]
             add_person(world.database, who, role, public_key, site)  # type: ignore[arg-type]
-    found = {"new": Path(shutil.copytree(place, place.with_name("new")))}
+    found: dict[str, Any] = {"make": World}
+    found["new"] = Path(shutil.copytree(place, place.with_name("new")))
     world.propose()
     world.approve(*SITES)
     found["collecting"] = Path(shutil.copytree(place, place.with_name("collecting")))
