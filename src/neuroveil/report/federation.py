@@ -1,4 +1,4 @@
-"""The page of a federated training: what it promises, its rounds, its hospitals, its attacks."""
+"""The page of a training: what it promises, its rounds, its hospitals, its attacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STEP_NAMES = {
 
 
 def federation_report(result: FederationResult) -> str:
-    """Draw the page of a federated training.
+    """Draw the page of a training, by hospitals together or by a server that they trust.
 
     Parameters
     ----------
@@ -44,6 +44,8 @@ def federation_report(result: FederationResult) -> str:
     chain = result.chain
     plan = chain["plan"]
     return render("federation.html.j2", {
+        "title": "Training by a trusted server" if _is_central(plan) else "Federated training",
+        "is_central": _is_central(plan),
         "chain": chain,
         "plan": plan,
         "setting": _SETTINGS[plan["privacy"]["setting"]],
@@ -71,6 +73,10 @@ def federation_report(result: FederationResult) -> str:
     })  # fmt: skip
 
 
+def _is_central(plan: Mapping[str, Any]) -> bool:
+    return bool(plan["privacy"]["setting"] == "central")
+
+
 def _key_figures(result: FederationResult) -> list[tuple[str, str]]:
     plan, chain = result.chain["plan"], result.chain
     privacy, seats = plan["privacy"], plan["seats"]
@@ -79,10 +85,15 @@ def _key_figures(result: FederationResult) -> list[tuple[str, str]]:
         ("ε of the plan", "none" if bare else number(privacy["epsilon"])),
         ("δ of the plan", "none" if bare else number(privacy["delta"])),
         ("ε spent so far", "none" if bare else number(chain["epsilon_spent"], 3)),
-        ("hospitals", str(len(seats))),
-        ("patients that train", str(sum(seat["n_patients"] for seat in seats))),
-        ("rounds that counted", f"{len(chain['rounds'])} of {plan['training']['rounds']}"),
     ]
+    n_patients = str(sum(seat["n_patients"] for seat in seats))
+    if _is_central(plan):
+        found += [("people on the rosters", n_patients), ("steps", str(len(chain["rounds"])))]
+    else:
+        found += [
+            ("hospitals", str(len(seats))), ("patients that train", n_patients),
+            ("rounds that counted", f"{len(chain['rounds'])} of {plan['training']['rounds']}"),
+        ]  # fmt: skip
     pooled = result.pooled
     if pooled is not None and pooled.balanced_accuracy is not None and pooled.auc is not None:
         found.append(("balanced accuracy", _interval(pooled.balanced_accuracy)))

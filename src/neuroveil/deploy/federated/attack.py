@@ -30,7 +30,7 @@ from neuroveil.deploy.federated.models import (
     parameter_shapes,
     patient_gradients,
 )
-from neuroveil.deploy.federated.plan import FederationPlan
+from neuroveil.deploy.federated.plan import TRUSTED_SERVER, FederationPlan
 from neuroveil.pipeline.pool import Progress, no_progress
 from neuroveil.types.audit import AttackResult
 from neuroveil.types.recording import FloatArray
@@ -49,7 +49,7 @@ def attack_training(
     Parameters
     ----------
     plan : FederationPlan
-        A simulation's plan; ``dp_sgd``, ``distributed`` or ``none``.
+        A simulation's plan; of any setting but ``local_features``, of which nothing is attacked.
     parts : mapping of str to Part
         Rows that train, by hospital.
     settings : LiraSettings
@@ -97,9 +97,11 @@ class _Everybody:
 
     @property
     def what_is_seen(self) -> str:
-        """What the coordinator sees of a round."""
+        """What somebody beyond the hospitals sees of a round."""
         if self._plan.privacy.is_masked:
             return "the sum of all updates of a round"
+        if self._plan.setting == TRUSTED_SERVER:
+            return "the noisy sum of the first step, which the server does not publish"
         return "a hospital's update of the first round"
 
     def train_to_the_end(self, rows: FloatArray, labels: LabelArray) -> Confidence:
