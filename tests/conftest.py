@@ -6,6 +6,7 @@ import ipaddress
 import json
 import os
 import platform
+import random
 import shutil
 import socket
 import subprocess
@@ -114,10 +115,31 @@ def _programs() -> Path | None:
     return folders[-1].parent if folders else None
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@pytest.fixture(scope="session")
+def free_port() -> Iterator[Callable[[], int]]:
+    """Ports that stay free for whoever got them, also while a server is down for a moment.
+
+    They lie below those that the system hands out to connections and to programs that take any
+    port, and a UDP socket of the same number tells other test processes that one is taken.
+    """
+    marks: list[socket.socket] = []
+
+    def take() -> int:
+        while True:
+            port = random.SystemRandom().randrange(20000, 32000)
+            mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            try:
+                mark.bind(("127.0.0.1", port))
+                socket.create_server(("127.0.0.1", port)).close()
+            except OSError:
+                mark.close()
+                continue
+            marks.append(mark)
+            return port
+
+    yield take
+    for mark in marks:
+        mark.close()
 
 
 def _started(make: Callable[[], Server]) -> Server:
@@ -135,7 +157,7 @@ def _started(make: Callable[[], Server]) -> Server:
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[Server]:
+def postgresql(free_port: Callable[[], int]) -> Iterator[Server]:
     """A fresh server in a temporary folder, on loopback only, stopped at the end."""
     programs = _programs()
     if programs is None:
@@ -160,7 +182,7 @@ def postgresql() -> Iterator[Server]:
     secret.chmod(0o644)
     call("initdb", "-U", "owner", "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8",
          "--locale=C")  # fmt: skip
-    server = _started(lambda: Server(_free_port(), password, folder, call))
+    server = _started(lambda: Server(free_port(), password, folder, call))
     try:
         yield server
     finally:

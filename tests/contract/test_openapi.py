@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -84,15 +83,12 @@ class Signed(requests.auth.AuthBase):
         return request
 
 
-def make_server(place: Path) -> tuple[Path, dict[str, SiteKey]]:
+def make_server(place: Path, port: int) -> tuple[Path, dict[str, SiteKey]]:
     scaling = default_reference("harmonised").scaling_for(COLUMNS)
     terms = {
         "name": "test", "columns_digest": columns_digest(COLUMNS), "reference": scaling.name,
         "reference_digest": scaling.digest, "features_digest": digest(canonical_json({})),
     }  # fmt: skip
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     made = create_server(
         place / "server", terms, ("127.0.0.1",), {"port": port}, {"epsilon": 4.0, "delta": 1e-5}
     )
@@ -108,13 +104,10 @@ def make_server(place: Path) -> tuple[Path, dict[str, SiteKey]]:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory) -> Iterator[World]:
+def world(tmp_path_factory, free_port) -> Iterator[World]:
     place = tmp_path_factory.mktemp("openapi")
-    folder, keys = make_server(place)
-    port = next(
-        line.split()[-1] for line in (folder / "server.toml").read_text().splitlines()
-        if line.startswith("port")
-    )  # fmt: skip
+    port = free_port()
+    folder, keys = make_server(place, port)
     made = World(f"https://127.0.0.1:{port}", folder / "ca.pem", keys, place / "log")
     with made.log.open("wb") as log:
         process = subprocess.Popen(

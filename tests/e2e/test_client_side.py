@@ -34,6 +34,7 @@ from neuroveil.study import load_study
 pytestmark = pytest.mark.slow
 
 CANARY = "CANARY7731"
+PATIENCE_SECONDS = 120.0
 GLOBAL_ID = "d1ce" * 16
 STUDY = """\
 [input]
@@ -102,7 +103,7 @@ class World:
 
     def connect(self) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(
-            "127.0.0.1", self.port, timeout=20, context=self.context()
+            "127.0.0.1", self.port, timeout=PATIENCE_SECONDS, context=self.context()
         )
 
     def get(self, path: str) -> tuple[int, str]:
@@ -113,12 +114,6 @@ class World:
             connection.request("GET", path, headers={"Authorization": f"Basic {secret}"})
             response = connection.getresponse()
             return response.status, response.read().decode()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def add_canaries(cohort: Path) -> None:
@@ -150,14 +145,17 @@ def hospital(neuroveil, small_cohort, tmp_path_factory) -> Path:
 LIMITS = """
 [limits]
 chunk_mib = 1
+connections = 20
+"""
+IMPATIENT = """
+[limits]
 header_seconds = 1.0
 body_seconds = 1.0
-connections = 20
 """
 
 
 @pytest.fixture(scope="module")
-def make_world(hospital, tmp_path_factory) -> Callable[..., World]:
+def make_world(hospital, tmp_path_factory, free_port) -> Callable[..., World]:
     """A new server that has registered the hospital."""
 
     def make() -> World:
@@ -180,27 +178,34 @@ def start(world: World, log: Path, command: list[str] | None = None) -> subproce
     environment = {**os.environ, "NEUROVEIL_SERVER_FOLDER": str(world.server)}
     with log.open("ab") as stream:
         process = subprocess.Popen(command or usual, stderr=stream, stdout=stream, env=environment)
-    for _ in range(300):
+    wait_until_up(world, process, log, "/healthz")
+    return process
+
+
+def wait_until_up(world: World, process: subprocess.Popen[bytes], log: Path, path: str) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end:
         assert process.poll() is None, log.read_text()
         try:
             with closing(world.connect()) as connection:
-                connection.request("GET", "/healthz")
+                connection.request("GET", path)
                 if connection.getresponse().status == 200:
-                    return process
-        except OSError:
-            time.sleep(0.1)
+                    return
+        except OSError:  # also where its certificate is not written yet
+            pass
+        time.sleep(0.1)
     process.kill()
-    raise AssertionError("the server did not start")
+    raise AssertionError(f"the server did not start:\n{log.read_text()}")
 
 
 def stop(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> None:
     process.send_signal(how)
-    process.wait(timeout=40)
+    process.wait(timeout=PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")
-def world(neuroveil, hospital, tmp_path_factory) -> Iterator[World]:
-    """A server made with the command line, with limits that a test can wait for, that runs."""
+def world(neuroveil, hospital, tmp_path_factory, free_port) -> Iterator[World]:
+    """A server made with the command line, with limits that a test can reach, that runs."""
     server, port = tmp_path_factory.mktemp("world") / "server", free_port()
     study, public = hospital / "study.toml", hospital / "site.pub"
     names = ("--name", "six cities", "--port", port, "--json")
@@ -216,6 +221,17 @@ def world(neuroveil, hospital, tmp_path_factory) -> Iterator[World]:
     assert answer.code == 0, answer.err
     made = World(hospital, server, port)
     process = start(made, server.parent / "log")
+    yield made
+    stop(process)
+
+
+@pytest.fixture(scope="module")
+def impatient(make_world) -> Iterator[World]:
+    """A server that waits for a second only, which no other test should have to keep to."""
+    made = make_world()
+    file = made.server / "server.toml"
+    file.write_text(file.read_text() + IMPATIENT)
+    process = start(made, made.server.parent / "log")
     yield made
     stop(process)
 
@@ -492,17 +508,17 @@ def test_a_request_sent_twice_is_refused(world):
         (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal", b" 408 "),
     ],
 )  # fmt: skip
-def test_slow_clients_are_let_go(world, sent, outcome):
-    """Limits are one second here; ten times that is waited for."""
+def test_slow_clients_are_let_go(impatient, sent, outcome):
+    """That they are let go, and not at once; when exactly depends on the machine, too."""
     start_time = time.monotonic()
-    raw = socket.create_connection(("127.0.0.1", world.port), timeout=10)
-    with world.context().wrap_socket(raw, server_hostname="127.0.0.1") as connection:
+    raw = socket.create_connection(("127.0.0.1", impatient.port), timeout=PATIENCE_SECONDS)
+    with impatient.context().wrap_socket(raw, server_hostname="127.0.0.1") as connection:
         connection.sendall(sent)
         answer = b""
         while part := receive(connection):
             answer += part
     assert outcome in answer[:20]
-    assert 0.5 < time.monotonic() - start_time < 10
+    assert time.monotonic() - start_time > 0.5
 
 
 def receive(connection: ssl.SSLSocket) -> bytes:
@@ -527,23 +543,19 @@ def test_a_body_without_a_stated_length_is_cut_off(world):
     assert 'code="too_large"' in world.get("/metrics")[1]
 
 
-def test_demo_server_starts_with_one_command(neuroveil, tmp_path):
+def test_demo_server_starts_with_one_command(neuroveil, tmp_path, free_port):
     port = free_port()
     command = [
         sys.executable, "-m", "neuroveil", "serve", "--demo", "--folder", str(tmp_path / "demo"),
         "--port", str(port), "--json",
     ]  # fmt: skip
     world = World(tmp_path / "demo", tmp_path / "demo" / "server", port)
-    process = None
-    with (tmp_path / "out").open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
+    log = tmp_path / "log"
+    with (tmp_path / "out").open("wb") as out, log.open("wb") as err:
+        process = subprocess.Popen(command, stdout=out, stderr=err)
     try:
-        for _ in range(300):
-            try:
-                assert world.get("/readyz")[0] == 200
-                break
-            except OSError:
-                time.sleep(0.1)
+        wait_until_up(world, process, log, "/healthz")
+        assert world.get("/readyz")[0] == 200
         told = json.loads((tmp_path / "out").read_text())
         assert told["url"] == world.url
         assert "demonstration hospital" in world.get("/")[1]

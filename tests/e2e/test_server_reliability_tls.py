@@ -89,23 +89,21 @@ class World:
             connection.close()
 
 
-def new_server(place: Path, **listen: object) -> tuple[Path, int]:
-    """A server's folder and its port; nobody submits anything here, so any terms will do."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def new_server(place: Path, port: int, **listen: object) -> Path:
+    """A server's folder; nobody submits anything here, so any terms will do."""
     zeros = "sha256:" + "0" * 64
     terms = {"name": "test", "columns_digest": zeros, "reference": "none",
              "reference_digest": zeros, "features_digest": zeros}  # fmt: skip
     create_server(place / "server", terms, ("localhost",), {"port": port, **listen})
-    return place / "server", port
+    return place / "server"
 
 
 @pytest.fixture(scope="module")
-def world(neuroveil, tmp_path_factory) -> Iterator[World]:
+def world(neuroveil, tmp_path_factory, free_port) -> Iterator[World]:
     place = tmp_path_factory.mktemp("tls")
     ours, foreign = Authority(place, "ours"), Authority(place, "foreign")
-    folder, port = new_server(place, client_ca="clients.pem")
+    port = free_port()
+    folder = new_server(place, port, client_ca="clients.pem")
     (folder / "clients.pem").write_bytes(ours.file.read_bytes())
     key = create_key(place / "north.key")
     (place / "north.pub").write_text(key.public_key)
@@ -181,9 +179,10 @@ def test_a_certificate_file_that_is_none(world, monkeypatch, tmp_path, content):
         certificate_fingerprint(file)
 
 
-def test_a_server_whose_certificate_has_ended(world, tmp_path):
+def test_a_server_whose_certificate_has_ended(world, tmp_path, free_port):
     """The server warns when it starts, and no hospital talks to it."""
-    folder, port = new_server(tmp_path)
+    port = free_port()
+    folder = new_server(tmp_path, port)
     ended = world.ours.issue("localhost", days=-2.0).read_bytes()
     (folder / "tls.pem").write_bytes(ended)
     (folder / "tls.key").write_bytes(ended)
@@ -194,8 +193,8 @@ def test_a_server_whose_certificate_has_ended(world, tmp_path):
         assert '"certificate.expires", "days": -2.0' in (tmp_path / "log").read_text()
 
 
-def test_an_authority_of_clients_that_is_not_there(neuroveil, tmp_path):
-    folder, _ = new_server(tmp_path, client_ca="missing.pem")
+def test_an_authority_of_clients_that_is_not_there(neuroveil, tmp_path, free_port):
+    folder = new_server(tmp_path, free_port(), client_ca="missing.pem")
     answer = neuroveil("serve", "run", folder)
     assert answer.code == 2
     assert "listen.client_ca" in answer.err

