@@ -35,3 +35,17 @@ def test_the_simulation_is_the_measured_one(project_root) -> None:
     assert f"{min(seconds):.0f} to {max(seconds):.0f} seconds" in page
     assert f"{max(found['bytes_a_round']) / 1e6:.1f} MB" in page
     assert f"{figure['mean']:.2f} ({figure['low']:.2f} to {figure['high']:.2f})" in page
+
+
+def test_the_classifiers_are_the_measured_ones(project_root) -> None:
+    page = (project_root / "docs" / "trusted-server.md").read_text(encoding="utf-8")
+    measured = json.loads((project_root / "docs/measured/scenarios.json").read_text())
+    (line,) = [line for line in page.splitlines() if "a model of each hospital |" in line]
+    for epsilon, by_way in measured["training"].items():
+        assert [name.strip() for name in line.split("|")[2:-1]] == list(by_way)
+        cells = [
+            f"{each['mean']:.3f} [{each['low']:.3f}, {each['high']:.3f}]"
+            for each in by_way.values()
+        ]
+        assert f"| {epsilon} | {' | '.join(cells)} |" in page.replace("**", "")
+    assert (measured["n_patients"], measured["separation"]) == (300, 2.0)
