@@ -32,7 +32,8 @@ def observe(make_plan, tmp_path):
     def run(sampling_rate: float, trainings: int, too_little: float = 1.0):
         plan = make_plan(
             "dp_sgd", sizes=(N_PATIENTS,), minimum_hospitals=1, epsilon=CLAIM, rounds=1,
-            penalty=0.0, local_steps=STEPS, learning_rate=LEARNING_RATE, sampling_rate=sampling_rate,
+            penalty=0.0, local_steps=STEPS, learning_rate=LEARNING_RATE,
+            sampling_rate=sampling_rate,
             inputs=InputSpec("sha256:columns", "reference", N_PATIENTS),
         )  # fmt: skip
         noise = noise_terms(plan)
