@@ -138,6 +138,8 @@ def test_settings_are_compared_at_one_epsilon(make_study) -> None:
     by_name = {row.setting: row for row in rows}
     assert {by_name[each].epsilon for each in SETTINGS[:3]} == {4.0}
     assert by_name["none"].epsilon is None
+    assert (by_name["central"].epsilon, by_name["central"].trust) == (4.0, "the server")
+    assert by_name["central"].noise <= by_name["distributed"].noise
     assert by_name["distributed"].noise < by_name["dp_sgd"].noise
     assert by_name["pooled"].balanced_accuracy > 0.85
     assert all(row.low <= row.balanced_accuracy <= row.high for row in rows)
