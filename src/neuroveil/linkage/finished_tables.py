@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ class FinishedTables:
             digest.update(np.ascontiguousarray(bits).data)
         file, text = folder / "run.json", json.dumps({"inputs": digest.hexdigest()})
         if not file.exists():
-            unfinished = file.with_suffix(".unfinished")
+            unfinished = _draft_of(file)
             unfinished.write_text(text, encoding="utf-8")
             unfinished.replace(file)
         elif file.read_text(encoding="utf-8") != text:
@@ -96,7 +97,7 @@ class FinishedTables:
         file = self._file(number)
         if file is None:
             return
-        unfinished = file.with_suffix(".unfinished")
+        unfinished = _draft_of(file)
         try:
             with unfinished.open("wb") as stream:
                 np.savez(stream, left=pairs.left, right=pairs.right, scores=pairs.scores)
@@ -107,3 +108,8 @@ class FinishedTables:
 
     def _file(self, number: int) -> Path | None:
         return None if self.folder is None else self.folder / f"table-{number:04d}.npz"
+
+
+def _draft_of(file: Path) -> Path:
+    # Two runs of one comparison may finish the same part at one moment.
+    return file.with_suffix(f".{secrets.token_hex(8)}.unfinished")

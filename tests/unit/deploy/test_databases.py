@@ -169,6 +169,27 @@ def test_uploads_that_nobody_finished_are_forgotten(settings, database, hospital
     assert forgetful.states() == {"receiving": 1, "accepted": 0, "refused": 0}
 
 
+def test_an_old_upload_that_goes_on_is_not_forgotten(settings, database, hospital, make_site):
+    """Another worker is taking a chunk of it at this moment."""
+    limits = settings.limits.model_copy(update={"open_uploads": 1, "upload_days": 1e-9})
+    forgetful = Submissions(
+        settings.model_copy(update={"limits": limits}), database, server_key(settings.root)
+    )
+    old, new = (
+        {"content_id": manifest.content_id, "manifest": manifest.to_json()}
+        for manifest in (manifest_of(make_site(epsilon).release) for epsilon in (1.0, 0.5))
+    )
+    forgetful.create(hospital, old)
+    other = Store(settings.root, 0)
+    with other.locked(f"{hospital.key_id}-{old['content_id']}"):
+        with pytest.raises(Refusal) as refusal:
+            forgetful.create(hospital, new)
+        assert refusal.value.code == "too_many_uploads"
+    assert forgetful.status(hospital, old["content_id"])["state"] == "receiving"
+    assert forgetful.create(hospital, new)["state"] == "receiving"
+    assert forgetful.states() == {"receiving": 1, "accepted": 0, "refused": 0}
+
+
 def test_copies_of_a_killed_server_are_cleared(tmp_path, manifest):
     store = Store(tmp_path, 0)
     with pytest.raises(Refusal), store.assembled("u", manifest):

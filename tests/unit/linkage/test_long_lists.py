@@ -6,6 +6,7 @@ import pytest
 from neuroveil.errors import LinkageError
 from neuroveil.linkage import long_lists
 from neuroveil.linkage.dice import pairs_from
+from neuroveil.linkage.finished_tables import FinishedTables
 from neuroveil.linkage.long_lists import pairs_of_long_lists
 
 
@@ -34,6 +35,24 @@ def test_parts_together_are_the_whole(monkeypatch, tmp_path, rows):
     monkeypatch.setattr(long_lists, "pairs_from", None)  # all parts are there already
     again = pairs_of_long_lists(left, right, 0.6, tmp_path / "a")
     np.testing.assert_array_equal(again.right, expected.right)
+
+
+def test_two_runs_may_finish_one_part_at_one_moment(monkeypatch, tmp_path):
+    left, right = lists(20, 0.5)
+    one, other = (FinishedTables(tmp_path, {}, (left, right)) for _ in range(2))
+    pairs, save = pairs_from(left, right, 0.6), np.savez
+
+    def overtaken(stream, **arrays):
+        monkeypatch.setattr(np, "savez", save)
+        other.keep(0, pairs)
+        save(stream, **arrays)
+
+    monkeypatch.setattr(np, "savez", overtaken)
+    one.keep(0, pairs)
+    kept = one.read(0)
+    assert kept is not None
+    np.testing.assert_array_equal(kept.scores, pairs.scores)
+    assert {file.name for file in tmp_path.iterdir()} == {"run.json", "table-0000.npz"}
 
 
 def test_lists_that_cannot_be_blocked_are_compared_all_the_same():

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from neuroveil.deploy.manifest import Manifest, ManifestFile
 from neuroveil.deploy.server.refusals import Refusal
@@ -63,24 +64,24 @@ class Store:
             raise _no_room()
 
     @contextmanager
-    def locked(self, upload: str) -> Iterator[None]:
+    def locked(self, upload: str, wait: bool = True) -> Iterator[bool]:
         """Hold an upload alone, among all workers on this machine.
 
         Parameters
         ----------
         upload : str
             Its name: digits of digests.
+        wait : bool
+            Whether to wait for another one that holds it.
 
         Yields
         ------
-        None
-            The lock falls when the process ends, however it ends.
+        bool
+            Whether it is held; always so after waiting. The lock falls when the process ends,
+            however it ends.
         """
-        import fcntl
-
         with _refused(), (self._uploads / f"{upload}.lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+            yield _flock(lock, wait)
 
     def received(self, upload: str, file: ManifestFile) -> int:
         """Say how much of a file is here.
@@ -239,6 +240,16 @@ class Store:
     def _of_content(self, file: ManifestFile) -> Path:
         digits = file.digest.removeprefix("sha256:")
         return self._content / digits[:2] / digits
+
+
+def _flock(lock: IO[bytes], wait: bool) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _write_all(number: int, data: bytes) -> None:

@@ -252,12 +252,20 @@ class Submissions:
         """Give up uploads that nobody has finished; a hospital would run into its limit."""
         oldest = time.time() - 86400 * self._settings.limits.upload_days
         stale = (SUBMISSION.c.state == RECEIVING) & (SUBMISSION.c.begun < oldest)
-        with self._database.writing() as connection:
-            found = sa.select(SUBMISSION.c.key_id, SUBMISSION.c.content_id).where(stale)
+        found = sa.select(SUBMISSION.c.key_id, SUBMISSION.c.content_id).where(stale)
+        with self._database.reading() as connection:
             rows = connection.execute(found).all()
-            connection.execute(SUBMISSION.delete().where(stale))
         for key_id, content_id in rows:
-            self._store.forget(f"{key_id}-{content_id}")
+            upload = f"{key_id}-{content_id}"
+            this = (SUBMISSION.c.key_id == key_id) & (SUBMISSION.c.content_id == content_id)
+            # One that is being sent on at this moment, or begun anew, must keep its files.
+            with self._store.locked(upload, wait=False) as is_held:
+                if not is_held:
+                    continue
+                with self._database.writing() as connection:
+                    n_rows = connection.execute(SUBMISSION.delete().where(stale & this)).rowcount
+                if n_rows:
+                    self._store.forget(upload)
 
     def _accept(self, hospital: Hospital, manifest: Manifest, certificate: Certificate) -> None:
         """Decide, sign and write down in one transaction; only then is anything answered."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from neuroveil.deploy.pseudonymised import features_bytes, roster_bytes
 from neuroveil.deploy.server.consortium.deletion import delete_due
+from neuroveil.deploy.server.database import Database
 from neuroveil.deploy.server.hospitals import add_hospital
 from neuroveil.deploy.server.people import add_person, remove_person
 from neuroveil.deploy.server.refusals import Refusal
@@ -183,6 +185,23 @@ def test_an_abandoned_study_keeps_no_rows(world_at):
     assert delete_due(world.database, world.settings.trusted) == ["six"]
     assert not world.status()["holds_rows"]
     assert refused(world.request) == "wrong_state"
+
+
+def test_a_worker_that_was_overtaken_writes_no_second_deletion_down(world_at, monkeypatch):
+    world = world_at("complete")
+    world.studies.abandon(world.party("South admin"), "six")
+    slow, trusted = Database(world.settings.database_location), world.settings.trusted
+    look = slow.reading
+
+    @contextmanager
+    def overtaken():
+        with look() as connection:
+            yield connection
+        assert delete_due(world.database, trusted) == ["six"]
+
+    monkeypatch.setattr(slow, "reading", overtaken)
+    assert delete_due(slow, trusted) == []
+    assert world.events().count("rows.deleted") == 1
 
 
 def test_what_was_begun_for_a_study_that_ended_is_refused(world_at):

@@ -58,6 +58,8 @@ def _delete(database: Database, study: str, expires: float) -> bool:
             state = EXPIRED
             end(connection, study, state)
             audit_log.append(connection, "study.expired", {"study": study})
+        elif not _holds_key(connection, study):  # another worker was faster
+            return False
         chunks = CHUNK.c.study == study
         counted = sa.select(sa.func.count()).select_from(CHUNK).where(chunks)
         n_chunks = int(connection.execute(counted).scalar() or 0)
@@ -66,3 +68,8 @@ def _delete(database: Database, study: str, expires: float) -> bool:
         facts = {"study": study, "after": state, "chunks": n_chunks, "data_keys": erased}
         audit_log.append(connection, "rows.deleted", facts)
     return True
+
+
+def _holds_key(connection: sa.Connection, study: str) -> bool:
+    found = connection.execute(sa.select(DATA_KEY.c.study).where(DATA_KEY.c.study == study))
+    return found.first() is not None
