@@ -21,7 +21,7 @@ from neuroveil.deploy.server.consortium.cohort import cohort_rows, labels_of_peo
 from neuroveil.deploy.server.consortium.proposal import read_proposal
 from neuroveil.deploy.server.refusals import Refusal
 from neuroveil.deploy.server.tables import JOB
-from neuroveil.errors import RecordingError
+from neuroveil.errors import FederationError, RecordingError
 
 pytestmark = pytest.mark.slow  # the world takes a few seconds to be made
 
@@ -141,6 +141,20 @@ def test_without_a_label_there_is_nothing_to_learn(world_at):
     assert "--with-label" in refusal.remedy
 
 
+def test_a_server_without_the_packages_says_so_before_anybody_reviews(complete, monkeypatch):
+    absent = FederationError("installation", "the package opacus", "none", "Install the extra.")
+
+    def missing(*_: object) -> None:
+        raise absent
+
+    monkeypatch.setattr("neuroveil.deploy.federated.central.require", missing)
+    refusal = refused(complete.request, mechanism="dp_training")
+    assert (refusal.code, refusal.expected) == ("not_releasable", "the package opacus")
+    assert complete.spends() == []
+    asked = complete.request(mechanism="auto")  # a table needs none of them
+    assert "this server cannot do" in asked["forecast"]
+
+
 def test_a_hospital_that_means_another_label_or_none_is_told_so(collecting):
     world = collecting
     terms, roster = world.status()["terms"], roster_bytes(world.rosters["North"])
@@ -226,9 +240,12 @@ def test_labels_stay_with_their_people(world_at):
 
 @pytest.mark.parametrize(
     ("point", "n_spends_after", "outcome"),
-    [("rehearse_training", 0, "published"), ("second step", 1, "failed"),
-     ("publish_folder", 1, "failed")],
-)  # fmt: skip
+    [
+        ("second step", 1, "failed"),
+        pytest.param("rehearse_training", 0, "published", marks=pytest.mark.long),
+        pytest.param("publish_folder", 1, "failed", marks=pytest.mark.long),
+    ],
+)
 def test_a_worker_killed_in_training_never_draws_twice(complete, point, n_spends_after, outcome):
     world = complete
     world.request(mechanism="dp_training")
