@@ -84,7 +84,10 @@ def _key_figures(result: FederationResult) -> list[tuple[str, str]]:
     found = [
         ("ε of the plan", "none" if bare else number(privacy["epsilon"])),
         ("δ of the plan", "none" if bare else number(privacy["delta"])),
-        ("ε spent so far", "none" if bare else number(chain["epsilon_spent"], 3)),
+        (
+            "ε spent" if _is_central(plan) else "ε spent so far",
+            "none" if bare else number(chain["epsilon_spent"], 3),
+        ),
     ]
     n_patients = str(sum(seat["n_patients"] for seat in seats))
     if _is_central(plan):
