@@ -59,4 +59,4 @@ class ServerSettings(Section):
     server_key: Text | None = None
     study: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")] | None = None
     encoded: Text | None = None
-    with_label: bool = False
+    with_label: bool | None = None
