@@ -80,10 +80,10 @@ def test_scale_0_releasing_raw_data() -> None:
 
 @pytest.mark.parametrize("change", [{"epsilon": 0.0}, {"delta": 0.0}], ids=str)
 def test_epsilon_or_delta_0_hanging(gaussian, columns, change: dict[str, float]) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(ChainError):
         charge_request(replace(gaussian, **change), columns, 17)
-    assert time.monotonic() - start < 60
+    assert time.process_time() - start < 60
 
 
 @pytest.mark.parametrize("name", ["epsilon", "delta", "clip_norm"])

@@ -266,7 +266,7 @@ def test_a_thousand_patients_take_less_than_half_a_minute(
     columns = columns_for(tuple(f"E{number}" for number in range(33)), FEATURE_NAMES)
     table, settings = make_table(1000, columns), ProtectSettings("gaussian", 1.0, 1e-6, 2.0)
     charge = pay(settings, table)
-    start = time.perf_counter()
+    start = time.process_time()
     release = protect(table, make_scaling(columns), settings, charge)
-    assert time.perf_counter() - start < 30
+    assert time.process_time() - start < 30
     assert release.values.shape == (1000, 363)

@@ -244,6 +244,6 @@ def test_the_worst_pair_is_as_far_apart_as_the_event_says(mean_share: float) -> 
 def test_ten_thousand_patients_take_less_than_a_minute() -> None:
     n, d = 10_000, 363
     rows = np.random.default_rng(0).normal(size=(n, d))
-    start = time.perf_counter()
+    start = time.process_time()
     release(MeanCovariance(MomentSpec(1.0, 1e-5, 2.0, d, n)), rows, SystemRandomness())
-    assert time.perf_counter() - start < 60
+    assert time.process_time() - start < 60
