@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -27,6 +28,7 @@ from neuroveil.deploy.federated.operate.hospital import create_hospital
 from neuroveil.deploy.federated.operate.run_folder import read_progress, run_folder
 from neuroveil.deploy.federated.operate.status import status
 from neuroveil.deploy.federated.plan import FederationPlan, plan_from_study
+from neuroveil.deploy.federated.verify import verify_training
 from neuroveil.study import load_study
 
 pytestmark = [
@@ -270,6 +272,39 @@ def test_a_killed_coordinator_goes_on_after_the_last_round(federation):
     assert rounds[0] == first
     assert len(rounds) == 2
     assert '"resumed": 1' in (fed.root / f"{len(fed.started) - 1}-run.out").read_text()
+
+
+@pytest.mark.long
+def test_an_app_that_stalls_while_its_node_lives_is_left_out_in_time(federation):
+    """Its app waits for a file that somebody else holds, as on a disk that hangs.
+
+    Heartbeats go on, so Flower counts the node as online; the round's deadline ends the wait.
+    """
+    fed = federation
+    services = _services(fed)
+    fed.wait("three hospitals", lambda: set(_states(fed).values()) == {"online"})
+    target = run_folder(fed.coordinator.runs, fed.plan.digest)
+    held = os.open(fed.root / "seat-West", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    run = fed.start("run", fed.root / "study.toml", "--coordinator", fed.coordinator.root, "--json")
+    fed.wait("the first round", lambda: len(read_progress(target).rounds) == 1, pause=0.05)
+    assert _states(fed)["West"] == "online"
+    (first,) = read_progress(target).rounds
+    assert first["hospitals_out"]["West"] == "no answer in time", fed.everything_said()
+    assert fed.plan.round_seconds <= first["seconds"]
+    if first["attempt"] == 1:  # a machine too busy for the deadline repeats the exchange
+        assert first["seconds"] < fed.plan.round_seconds + 30
+    os.close(held)  # what it answers now comes too late for its round
+    fed.wait("the end of the training", lambda: run.poll() is not None)
+    assert run.returncode == 0, fed.everything_said()
+    rounds = read_progress(target).rounds
+    assert rounds[0] == first
+    assert len(rounds) == 2
+    assert verify_training(target).exit_code == 0
+    for each in services:
+        each.send_signal(signal.SIGTERM)
+    fed.wait("all services to end", lambda: all(each.poll() is not None for each in services))
+    fed.wait("all processes to end", lambda: not fed.marked())
 
 
 @pytest.mark.long

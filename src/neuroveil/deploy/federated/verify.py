@@ -33,7 +33,7 @@ _FIGURES = "figures.json"
 _OF_ROUNDS = ("plan_digest", "attempts", "rounds")
 _KNOWN = re.compile(
     r"(result|plan|rounds|figures|failure|nodes|run)\.json|(model|best)-[0-9a-f]{16}\.safetensors"
-    r"|model\.safetensors"
+    r"|model\.safetensors|run\.lock"
 )
 _PUBLISHED = re.compile("|".join(map(re.escape, (*SIGNED_FILES, SIGNATURE_FILE))))
 """All that a training writes into its folder."""

@@ -160,6 +160,14 @@ def test_validation_keeps_the_best_round_and_stops(make_plan, make_folders) -> N
         np.testing.assert_array_equal(value, state.best_arrays[name])
 
 
+def test_a_deployments_lock_is_no_stranger_in_the_folder(make_plan, make_folders) -> None:
+    """`federate run` holds it so that two operators do not start one training twice."""
+    folders = make_folders(make_plan("dp_sgd", rounds=1, retries=0))
+    run_in_process(*folders)
+    (folders[0] / "run.lock").touch()
+    assert verify_training(folders[0]).exit_code == 0
+
+
 def test_the_result_holds_chain_rounds_and_a_model_without_code(make_plan, make_folders) -> None:
     plan = make_plan("dp_sgd", test_share=0.2)
     folders = make_folders(plan)
