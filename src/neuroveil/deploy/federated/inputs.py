@@ -52,4 +52,8 @@ def model_inputs(rows: FloatArray, scaling: Scaling, spec: InputSpec) -> FloatAr
     if model is None:
         return clip_each(rows[:, : spec.components], spec.row_norm)
     spread = np.sqrt(np.maximum(model.spectrum[: spec.components], 1e-12))
-    return clip_each(rows @ model.basis(spec.components) / spread, spec.row_norm)
+    basis = model.basis(spec.components)
+    # In a product of all rows the last digits of one may depend on where it stands among the
+    # others, which changes for many where one person is replaced by somebody of other hospitals.
+    along = np.array([row.copy() @ basis for row in rows]).reshape(len(rows), spec.components)
+    return clip_each(along / spread, spec.row_norm)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from neuroveil.deploy.federated.plan import FederationPlan
+from neuroveil.deploy.federated.plan import TRUSTED_SERVER, FederationPlan
 from neuroveil.deploy.federated.progress import RoundRecord
 
 PATIENCE = 2
@@ -68,6 +68,8 @@ def round_faults(plan: FederationPlan, rounds: Rounds, attempts: int) -> Iterato
     amounts = [[each.seconds, each.bytes_sent, each.bytes_received] for each in rounds]
     if min([0.0, *losses, *(each for row in amounts for each in row)]) < 0:
         yield "A loss, a time or a number of bytes is negative."
+    if plan.setting == TRUSTED_SERVER and any(each for row in amounts for each in row):
+        yield "A time or a number of bytes is stated, which a server's training never does."
 
 
 def _is_finished(plan: FederationPlan, rounds: Rounds) -> bool:

@@ -175,12 +175,28 @@ class TestOnePerson:
         plan, table = plan_of(60), table_of(60)
         labels = np.arange(60, dtype=np.int8) % 3 - 1
         part = check_training(plan, table, labels, SCALING)
-        assert part.labels.size == 40
+        assert part.labels.size == plan.n_patients == 60  # and takes as long as anybody
         assert part.labels.sum() == 20
-        assert plan.n_patients == 60
+        known = Part(part.inputs[labels != -1], part.labels[labels != -1])
+        assert np.isfinite(known.inputs).all()
+        steps = [noisy_units(plan, initial_arrays(plan), each, noise_terms(plan), _NoNoise())
+                 for each in (part, known)]  # fmt: skip
+        assert steps[0].any()
+        assert np.array_equal(*steps)
         nobody = check_training(plan, table, np.full(60, -1, dtype=np.int8), SCALING)
         noise, arrays = noise_terms(plan), initial_arrays(plan)
         assert not noisy_units(plan, arrays, nobody, noise, _NoNoise()).any()
+
+    def test_has_the_same_inputs_wherever_the_row_stands(self) -> None:
+        """To the last digit: somebody of another hospital may take another place."""
+        plan, rng = plan_of(61), np.random.default_rng(4)
+        rows = rng.standard_normal((61, len(SCALING.columns)))
+        inputs = model_inputs(rows, SCALING, plan.inputs)
+        for place in (1, 7, 60):
+            moved = model_inputs(np.roll(rows, -place, axis=0), SCALING, plan.inputs)
+            assert np.array_equal(np.roll(moved, place, axis=0), inputs)
+            few = model_inputs(rows[:place], SCALING, plan.inputs)
+            assert np.array_equal(few, inputs[:place])
 
     def test_whose_cells_are_missing_is_at_the_public_centre(self) -> None:
         plan = plan_of(2)
@@ -321,6 +337,8 @@ FORGED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     "a step less": ("rounds", lambda d: (d["rounds"].pop(), d.update(attempts=3))),
     "a step too many": ("rounds", lambda d: d.update(attempts=5)),
     "a loss": ("rounds", lambda d: d["rounds"][0].update(loss=0.5)),
+    "a time": ("rounds", lambda d: d["rounds"][1].update(seconds=0.5)),
+    "a size": ("rounds", lambda d: d["rounds"][1].update(bytes_sent=1)),
     "less spent": ("spending", lambda d: d.update(epsilon_spent=0.5)),
     "another verdict": ("verdict", lambda d: d.update(verdict="Anonymous.")),
     "more people": ("adjacency", lambda d: d["plan"]["seats"][0].update(n_patients=90)),
