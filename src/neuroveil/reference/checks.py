@@ -29,6 +29,8 @@ KEYS: tuple[str, ...] = (
 SMALLEST_EIGENVALUE = 1e-6
 """A covariance factor with a smaller one could not be inverted in a stable way."""
 
+_SMALLEST_SPREAD, _LARGEST_CENTRE = 1e-9, 1e100
+
 _REMEDY = "Name a file that `neuroveil reference build` has written, unchanged."
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _LISTS = ("covers", "recording_digests")
@@ -158,8 +160,12 @@ def _constant_mistakes(document: dict[str, Any]) -> list[StudyMistake]:
         expected = f"finite numbers of shape ({n_channels}, {n_features})"
         if matrix is None:
             found.append(_wrong(key, expected, "something else"))
-        elif key == "spread" and not bool((matrix > 0).all()):
-            found.append(_wrong(key, "positive numbers", "others"))
+        # With smaller ones a value of some patient could be too large to be scaled, and the refusal
+        # would tell so before anything is charged.
+        elif key == "spread" and not bool((matrix >= _SMALLEST_SPREAD).all()):
+            found.append(_wrong(key, f"numbers of at least {_SMALLEST_SPREAD:g}", "others"))
+        elif key == "centre" and not bool((np.abs(matrix) <= _LARGEST_CENTRE).all()):
+            found.append(_wrong(key, f"numbers within ±{_LARGEST_CENTRE:g}", "others"))
     for key, size in (("channel_covariance", n_channels), ("feature_covariance", n_features)):
         matrix = _matrix(document[key], (size, size))
         if matrix is None or not _is_correlation(matrix):

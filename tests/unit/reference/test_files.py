@@ -141,6 +141,8 @@ def at(key: str, row: int, column: int, value: Any) -> Callable[[dict[str, Any]]
         ("centre", at("centre", 1, 1, 10**400)),
         ("spread", at("spread", 0, 2, 0.0)),
         ("spread", at("spread", 0, 2, -1.0)),
+        ("spread", at("spread", 0, 2, 1e-306)),
+        ("centre", at("centre", 0, 2, -1e300)),
         ("channel_covariance", at("channel_covariance", 0, 1, 0.123)),
         ("channel_covariance", at("channel_covariance", 2, 2, 1.5)),
         ("feature_covariance", set_key("feature_covariance", value=[[1.0] * 3] * 3)),
