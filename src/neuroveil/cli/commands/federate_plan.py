@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 _STUDY = click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path),
                         default="study.toml")  # fmt: skip
 _SEEDS = 5
+_EXIT_INTERRUPTED = 130
 
 
 @click.command()
@@ -79,13 +83,33 @@ def simulate(face: Face, study_file: Path, dry_run: bool, **options: Any) -> int
         return 0
     from neuroveil.deploy.federated.simulate import simulate_federation
 
-    with face.progress() as progress:
+    with _ended_at_once(options["engine"]), face.progress() as progress:
         simulated = simulate_federation(study, progress, options["audit"], options["engine"])
     lines = _outcome(simulated.result)
     place = simulated.folder.relative_to(study.path("."))
     lines += [f"Page: {place}/federation.html", "Not private: a simulation."]
     face.result({"folder": str(place), **simulated.result.to_json()}, "\n".join(lines))
     return 0
+
+
+@contextmanager
+def _ended_at_once(engine: str) -> Iterator[None]:
+    """Let Ctrl-C end a simulation with worker processes.
+
+    Flower would wait for answers of workers that have ended already. Rounds that counted are on
+    the disk, and Ray's processes end with this one.
+    """
+
+    def end(number: int, frame: object) -> None:
+        os.write(2, b"\nStopped. Run the same command again to go on.\n")
+        os._exit(_EXIT_INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, end) if engine == "ray" else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 @click.command()
