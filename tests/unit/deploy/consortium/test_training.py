@@ -102,6 +102,7 @@ def test_a_model_is_trained_once_and_paid_for(complete):
     asked = world.request(mechanism="dp_training")
     assert "balanced accuracy" in asked["forecast"]
     assert (asked["mechanism"], asked["trust_model"]) == ("dp_training", "central")
+    assert (asked["n_columns"], asked["n_parameters"]) == (len(world.columns), 5)
     assert world.spends() == []
     release = world.review()
     assert world.worker.work_once()

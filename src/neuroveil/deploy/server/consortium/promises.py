@@ -93,7 +93,8 @@ class TablePromise:
     @property
     def essentials(self) -> dict[str, Any]:
         """What must not differ between request and release, in plain data; public."""
-        return _facts(self.settings.mechanism, self.settings.trust_model, self.request)
+        terms = self.settings
+        return _facts(terms.mechanism, terms.trust_model, self.request, self.proposal)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -177,7 +178,8 @@ class ModelPromise:
     @property
     def essentials(self) -> dict[str, Any]:
         """What must not differ between request and release, in plain data; public."""
-        return {**_facts(DP_TRAINING, "central", self.request), "plan": self.plan.digest}
+        facts = _facts(DP_TRAINING, "central", self.request, self.proposal)
+        return {**facts, "n_parameters": self.plan.n_parameters, "plan": self.plan.digest}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -355,9 +357,11 @@ def _require_label(proposal: Proposal) -> None:
         )  # fmt: skip
 
 
-def _facts(mechanism: str, trust_model: str, request: ChargeRequest) -> dict[str, Any]:
+def _facts(
+    mechanism: str, trust_model: str, request: ChargeRequest, proposal: Proposal
+) -> dict[str, Any]:
     return {
         "mechanism": mechanism, "trust_model": trust_model,
         "epsilon": float(request.epsilon), "delta": float(request.delta),
-        "n_patients": request.n_patients, "n_columns": request.dimension,
+        "n_patients": request.n_patients, "n_columns": len(proposal.columns),
     }  # fmt: skip
