@@ -249,6 +249,8 @@ class ConsortiumClient:
             result = _verified(draft, server_key, of_training)
             if result.outcome != "holds":
                 raise _not_whole("a release that holds")
+            if of_training and _plan_of(draft) != asked.get("plan"):
+                raise _not_whole("the training that was reviewed")
             draft.chmod(0o755)
             draft.rename(target)
         finally:
@@ -320,6 +322,14 @@ def _verified(folder: Path, server_key: str | None, of_training: bool) -> Verifi
     from neuroveil.deploy.federated.verify import verify_training
 
     return verify_training(folder, server_key)
+
+
+def _plan_of(folder: Path) -> str:
+    """Digest of the plan of a training that was verified."""
+    from neuroveil.deploy.federated.result_file import read_result
+
+    _, plan = read_result(folder)
+    return plan.digest
 
 
 def _named(study: str) -> str:

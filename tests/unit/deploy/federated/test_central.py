@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -37,11 +38,15 @@ from neuroveil.deploy.federated.recipient import probabilities
 from neuroveil.deploy.federated.signature import sign_training
 from neuroveil.deploy.federated.specs import Seat
 from neuroveil.deploy.federated.verify import verify_training
+from neuroveil.deploy.hospital.connection import Answer
+from neuroveil.deploy.hospital.consortium import ConsortiumClient
+from neuroveil.deploy.manifest import manifest_of_training
 from neuroveil.errors import BudgetError, CertificateError, ChainError, FederationError
 from neuroveil.keys import create_key
 from neuroveil.ledger import Ledger
 from neuroveil.reference import default_reference
 from neuroveil.types.catalogue import columns_for
+from neuroveil.types.certificate import digest
 from neuroveil.types.table import FeatureTable
 
 CHANNELS = ("C3", "C4", "O1", "O2")
@@ -427,3 +432,31 @@ def test_attacks_work_on_a_servers_training() -> None:
     found = attack_training(plan, {plan.seats[0].name: part}, LiraSettings(n_shadows=64))
     assert [each.verdict for each in found] == ["no_attack_succeeded"] * 2
     assert "does not publish" in found[1].target
+
+
+class Publishing:
+    """Answers as a trusted server would that has published a training of this plan."""
+
+    def __init__(self, folder: Path, plan: str) -> None:
+        self.folder, self.plan = folder, plan
+
+    def ask(self, method: str, target: str, body: bytes = b"", slow: bool = False) -> Answer:
+        parts = urlsplit(target)
+        name = Path(parts.path).name
+        if name == "six":
+            asked = {"release": "0" * 32, "mechanism": "dp_training", "plan": self.plan}
+            return Answer(200, {"releases": [asked]})
+        if name == "files":
+            return Answer(200, manifest_of_training(self.folder).to_json())
+        offset = int(parse_qs(parts.query)["offset"][0])
+        return Answer(200, {}, (self.folder / name).read_bytes()[offset:])
+
+
+def test_what_is_fetched_is_the_training_that_was_reviewed(published, key, tmp_path):
+    stated = json.loads((published / "result.json").read_bytes())["plan_digest"]
+    client = ConsortiumClient(Publishing(published, stated))  # type: ignore[arg-type]
+    assert client.fetch("six", tmp_path / "out", key.public_key).startswith("Holds")
+    client = ConsortiumClient(Publishing(published, digest(b"another")))  # type: ignore[arg-type]
+    with pytest.raises(CertificateError, match="reviewed"):
+        client.fetch("six", tmp_path / "other", key.public_key)
+    assert [each.name for each in tmp_path.iterdir()] == ["out"]
