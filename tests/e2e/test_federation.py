@@ -5,9 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -164,18 +162,7 @@ def _read(file: Path) -> bytes:
         return b""
 
 
-def _free_port() -> int:
-    """A port outside of the range from which the system serves outgoing connections."""
-    while True:
-        port = random.SystemRandom().randrange(20000, 32000)
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        return port
-
-
-def _make(root: Path, changes: Mapping[str, str] | None = None) -> Federation:
+def _make(root: Path, port: int, changes: Mapping[str, str] | None = None) -> Federation:
     """Folders of a coordinator, of three hospitals that it knows, and of one that it does not."""
     text = STUDY
     for old, new in (changes or {}).items():
@@ -185,7 +172,6 @@ def _make(root: Path, changes: Mapping[str, str] | None = None) -> Federation:
     )
     (root / "study.toml").write_text(text + hospitals)
     plan = plan_from_study(load_study(root / "study.toml"))
-    port = _free_port()
     coordinator = create_coordinator(root / "coordinator", ("127.0.0.1",), {"port": port})
     for name in (*NAMES, "Stranger"):
         seat = root / f"seat-{name}"
@@ -215,8 +201,8 @@ def _write_seat(folder: Path, plan: FederationPlan, name: str) -> None:
 
 
 @pytest.fixture
-def federation(tmp_path) -> Iterator[Federation]:
-    made = _make(tmp_path)
+def federation(tmp_path, free_port) -> Iterator[Federation]:
+    made = _make(tmp_path, free_port())
     try:
         yield made
     finally:
@@ -308,14 +294,14 @@ def test_an_app_that_stalls_while_its_node_lives_is_left_out_in_time(federation)
 
 
 @pytest.mark.long
-def test_a_masked_training_over_tls(tmp_path_factory):
+def test_a_masked_training_over_tls(tmp_path_factory, free_port):
     """Noise shares under secure aggregation, all its stages between separate processes."""
     changes = {
         'setting = "dp_sgd"': 'setting = "distributed"\nmax_dropouts = 0',
         "minimum_hospitals = 2": "minimum_hospitals = 3",
         "round_seconds = 60.0": "round_seconds = 120.0",
     }
-    fed = _make(tmp_path_factory.mktemp("masked"), changes)
+    fed = _make(tmp_path_factory.mktemp("masked"), free_port(), changes)
     try:
         _services(fed)
         fed.wait("three hospitals", lambda: set(_states(fed).values()) == {"online"})
