@@ -258,8 +258,11 @@ def test_from_a_proposal_to_a_published_release(world, log):  # noqa: PLR0915
     asked = act("investigator", "request", "three", "--epsilon", "1")
     assert asked["n_patients"] == N_PEOPLE
     assert asked["trust_model"] in ("central", "shuffled")
-    act("investigator", "review", "three", code=2)
-    act("reviewer", "review", "three")
+    act("investigator", "review", "three", "--approve", code=2)
+    shown = act("reviewer", "review", "three")
+    assert shown["releases"][-1]["state"] == "requested"
+    act("reviewer", "review", "three", "--approve", "--decline", code=2)
+    act("reviewer", "review", "three", "--approve")
     deadline = time.monotonic() + 600
     while (status := act("auditor", "status", "three"))["holds_rows"]:
         assert time.monotonic() < deadline, log.read_text()
@@ -343,7 +346,7 @@ def test_a_model_is_learned_from_all_hospitals_and_verified(world, log):
 
     asked = act("investigator", "request", "four", "--epsilon", "1", "--mechanism", "dp_training")
     assert asked["n_patients"] == N_PEOPLE
-    act("reviewer", "review", "four")
+    act("reviewer", "review", "four", "--approve")
     deadline = time.monotonic() + 600
     while (status := act("auditor", "status", "four"))["holds_rows"]:
         assert time.monotonic() < deadline, log.read_text()

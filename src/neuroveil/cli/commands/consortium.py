@@ -146,12 +146,22 @@ def request(face: Face, client: ConsortiumClient, study: str, **wish: Any) -> in
 
 @command.command()
 @_STUDY
-@_DECLINE
+@click.option("--approve", is_flag=True, help="Say yes, which spends the budget.")
+@click.option("--decline", is_flag=True, help="Say no.")
 @common_options
 @way
-def review(face: Face, client: ConsortiumClient, study: str, decline: bool) -> int:
-    """Approve the release of STUDY that was asked for, which spends budget (reviewer)."""
-    _tell(face, client.review(study, not decline))
+def review(face: Face, client: ConsortiumClient, study: str, approve: bool, decline: bool) -> int:
+    """Look at the release of STUDY that was asked for, and approve or decline it (reviewer).
+
+    Without --approve or --decline it only shows the request, and decides nothing.
+    """
+    if approve and decline:
+        raise click.UsageError("Give --approve or --decline, not both.")
+    if approve or decline:
+        _tell(face, client.review(study, approve))
+        return 0
+    _tell(face, client.status(study))
+    face.say("Nothing was decided: --approve spends the budget, --decline says no.")
     return 0
 
 

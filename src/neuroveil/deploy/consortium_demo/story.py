@@ -99,7 +99,7 @@ def run_consortium_demo(root: Path, epsilon: float, say: Say) -> ConsortiumResul
         _send_rows(place, together, say)
         say("The investigator asks for a release, and a reviewer, who is somebody else, agrees.")
         _act(place, "investigator", "request", STUDY, "--epsilon", f"{epsilon:g}")
-        _act(place, "reviewer", "review", STUDY)
+        _act(place, "reviewer", "review", STUDY, "--approve")
         _wait_until_published(place)
         say("Published, and the rows are deleted. A hospital fetches the release and verifies it.")
         release = place.root / "release"

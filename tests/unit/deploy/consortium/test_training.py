@@ -163,6 +163,7 @@ def test_a_hospital_that_means_another_label_or_none_is_told_so(collecting):
     for other in (world.terms, {**terms, "label_digest": "sha256:" + "0" * 64}):
         refusal = refused(world.send, "North", "roster", roster, terms=other)
         assert (refusal.code, refusal.extra) == ("incompatible", {"settings": ["label_digest"]})
+        assert ("--with-label" in refusal.remedy) == ("label_digest" not in other)
 
 
 def test_a_proposal_without_a_label_is_what_it_was(world_at):

@@ -374,10 +374,13 @@ def _require_terms(stated: Any, terms: dict[str, str]) -> None:
     given = stated if isinstance(stated, dict) else {}
     names = [name for name, value in terms.items() if given.get(name) != value]
     if names:
+        remedy = "Use the study file that the principal investigator sent."
+        if names == ["label_digest"] and "label_digest" not in given:
+            remedy = "Give --with-label, or with_label = true under [server] of the study file."
         raise Refusal(
             "incompatible", "the study's columns, reference, signal settings and label",
             f"another value of {', '.join(names)}",
-            "Use the study file that the principal investigator sent.", {"settings": names},
+            remedy, {"settings": names},
         )  # fmt: skip
 
 
