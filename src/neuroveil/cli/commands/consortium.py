@@ -130,11 +130,16 @@ def approve(face: Face, client: ConsortiumClient, study: str, decline: bool) -> 
 @click.option("--mechanism", type=click.Choice(_MECHANISMS), default="auto", show_default=True,
               help="Shuffled rows, mean and covariance, or the table that should leave more; "
               "dp_training is a model of the label.")  # fmt: skip
+@click.option("--components", type=click.IntRange(1),
+              help="With dp_training: public components that the model sees.  "
+              "[default: about the square root of the number of people]")  # fmt: skip
 @common_options
 @way
 def request(face: Face, client: ConsortiumClient, study: str, **wish: Any) -> int:
     """Ask for a release of STUDY; nothing is spent yet (principal investigator)."""
-    asked = client.request(study, wish["epsilon"], wish["mechanism"], wish["delta"])
+    asked = client.request(
+        study, wish["epsilon"], wish["mechanism"], wish["delta"], wish["components"]
+    )
     face.result(
         asked,
         f"Asked for {asked['mechanism']} of {asked['n_patients']} people at epsilon "

@@ -69,7 +69,12 @@ IntLabels = npt.NDArray[np.int8]
 
 
 def central_plan(
-    scaling: Scaling, n_patients: int, epsilon: float, delta: float, duplicates: Duplicates
+    scaling: Scaling,
+    n_patients: int,
+    epsilon: float,
+    delta: float,
+    duplicates: Duplicates,
+    components: int | None = None,
 ) -> FederationPlan:
     """Make the plan of a training, from public numbers alone.
 
@@ -83,22 +88,28 @@ def central_plan(
         Guarantee for one person's row and label.
     duplicates : {"linked_pool", "linked_keep_longest", "linked_hospital_order"}
         What became of people whom several hospitals know.
+    components : int, optional
+        Public components that the model sees; default: about sqrt(n).
 
     Returns
     -------
     FederationPlan
-        Logistic regression on about sqrt(n) public components, in four steps.
+        Logistic regression on so many public components, in four steps.
 
     Raises
     ------
     ChainError
-        If delta is large for so many people.
+        If delta is large for so many people, or there are not so many components.
     """
     check_delta_for(n_patients, delta, None)
     columns = scaling.columns
-    inputs = InputSpec(
-        columns_digest(columns), scaling.name, central_components(n_patients, len(columns))
-    )
+    if components is not None and not 1 <= components <= len(columns):
+        raise ChainError(
+            "request.components", f"1 to {len(columns)}, the number of columns", f"{components}",
+            "Leave it out, or name fewer.",
+        )  # fmt: skip
+    kept = components or central_components(n_patients, len(columns))
+    inputs = InputSpec(columns_digest(columns), scaling.name, kept)
     return FederationPlan(
         seats=(Seat(COHORT, n_patients),),
         inputs=inputs,

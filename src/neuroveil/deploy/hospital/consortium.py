@@ -142,7 +142,12 @@ class ConsortiumClient:
         return self.status(study)
 
     def request(
-        self, study: str, epsilon: float, mechanism: str = "auto", delta: float | None = None
+        self,
+        study: str,
+        epsilon: float,
+        mechanism: str = "auto",
+        delta: float | None = None,
+        components: int | None = None,
     ) -> dict[str, Any]:
         """Ask for a release.
 
@@ -156,6 +161,8 @@ class ConsortiumClient:
             What is released; ``dp_training`` is a model.
         delta : float, optional
             Default: min(1/n², 1e-5).
+        components : int, optional
+            Public components that a model sees; default: about sqrt(n).
 
         Returns
         -------
@@ -163,6 +170,8 @@ class ConsortiumClient:
             Key ``release``, and the promise.
         """
         document = {"epsilon": epsilon, "mechanism": mechanism, "delta": delta}
+        if components is not None:
+            document["components"] = components
         return self._post(f"/v1/studies/{_named(study)}/releases", document)
 
     def review(self, study: str, approve: bool) -> dict[str, Any]:

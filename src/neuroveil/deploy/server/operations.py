@@ -105,7 +105,7 @@ SCHEMAS: dict[str, Schema] = {
     "Studies": _object({"studies": {"type": "array"}}),
     "Wish": _object(
         {"epsilon": {"type": "number", "exclusiveMinimum": 0}, "mechanism": _TEXT},
-        {"delta": {"type": ["number", "null"]}},
+        {"delta": {"type": ["number", "null"]}, "components": {"type": ["integer", "null"]}},
     ),
     "Requested": _object({"release": _TEXT}),
     "Files": _object({"files": _OBJECT, "chunk_bytes": _COUNT}),

@@ -126,6 +126,22 @@ def test_a_model_is_trained_once_and_paid_for(complete):
     assert model == (folder / "model.safetensors").read_bytes()
 
 
+def test_a_model_sees_as_many_components_as_were_asked_for(complete):
+    world = complete
+    for wrong in (0, -1, 5, 10**30):
+        refusal = refused(world.request, mechanism="dp_training", components=wrong)
+        assert refusal.code == "not_releasable"
+    for wrong in (True, 2.0, "2", [2]):
+        refusal = refused(world.request, mechanism="dp_training", components=wrong)
+        assert refusal.code == "bad_request"
+    assert refused(world.request, components=2).code == "not_releasable"  # a table's own choice
+    asked = world.request(mechanism="dp_training", components=2)
+    assert (asked["n_columns"], asked["n_parameters"]) == (4, 3)
+    world.review()
+    assert world.worker.work_once()
+    assert world.status()["state"] == "published"
+
+
 def test_a_table_of_a_study_with_a_label_holds_no_label(complete):
     asked = complete.request(mechanism="auto")
     assert "dp_training" in asked["forecast"]

@@ -65,11 +65,14 @@ class Wish:
         None for min(1/n², 1e-5).
     mechanism : str
         One of :data:`MECHANISMS`.
+    components : int, optional
+        Public components that a model sees; for ``dp_training`` only.
     """
 
     epsilon: float
     delta: float | None
     mechanism: str
+    components: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,8 +282,13 @@ def promise(proposal: Proposal, wish: Wish, n_patients: int, release: str) -> Pr
     if wish.mechanism == DP_TRAINING:
         _require_label(proposal)
         require_trainable()
-        plan = _plan(proposal, n_patients, wish.epsilon, delta)
+        plan = _plan(proposal, n_patients, replace(wish, delta=delta))
         return ModelPromise(proposal, plan, _of_job(central_request(plan), release))
+    if wish.components is not None:
+        raise ChainError(
+            "request.components", f"none, unless {DP_TRAINING} is asked for", "a number",
+            "Leave it out: tables choose their own.",
+        )  # fmt: skip
     settings = _settings(proposal, wish, n_patients, delta)
     request = charge_request(settings, proposal.columns, n_patients)
     return TablePromise(proposal, settings, _of_job(request, release))
@@ -328,9 +336,11 @@ def _settings(proposal: Proposal, wish: Wish, n_patients: int, delta: float) -> 
     )
 
 
-def _plan(proposal: Proposal, n_patients: int, epsilon: float, delta: float) -> FederationPlan:
+def _plan(proposal: Proposal, n_patients: int, wish: Wish) -> FederationPlan:
     duplicates = cast("Duplicates", f"linked_{proposal.text.policy}")
-    return central_plan(proposal.scaling, n_patients, epsilon, delta, duplicates)
+    return central_plan(
+        proposal.scaling, n_patients, wish.epsilon, wish.delta or 0.0, duplicates, wish.components
+    )
 
 
 def _of_model(proposal: Proposal, request: ChargeRequest) -> str:
@@ -338,7 +348,8 @@ def _of_model(proposal: Proposal, request: ChargeRequest) -> str:
     said = f"The study declares a label, so {DP_TRAINING} can train a model instead"
     try:
         require_trainable()
-        plan = _plan(proposal, request.n_patients, float(request.epsilon), float(request.delta))
+        wish = Wish(float(request.epsilon), float(request.delta), DP_TRAINING)
+        plan = _plan(proposal, request.n_patients, wish)
     except NeuroveilError:
         return f"{said}, which this server cannot do as it is set up."
     return (

@@ -66,7 +66,7 @@ class Releases:
         study : str
             A complete study.
         document : JSON value
-            Keys ``epsilon``, ``mechanism``, and ``delta`` or None.
+            Keys ``epsilon``, ``mechanism``, and ``delta`` and ``components`` or None.
 
         Returns
         -------
@@ -263,14 +263,17 @@ def _release(connection: sa.Connection, study: str, release: str) -> sa.Row[Any]
 def _read_wish(document: Any) -> Wish:
     parts = document if isinstance(document, dict) else {}
     epsilon, delta = _number(parts.get("epsilon")), parts.get("delta")
+    components = parts.get("components")
     is_sound = epsilon is not None and epsilon > 0 and parts.get("mechanism") in MECHANISMS
+    is_sound = is_sound and (components is None or type(components) is int)
     if not is_sound or (delta is not None and _number(delta) is None):
         raise Refusal(
             "bad_request", f"an epsilon above 0, and a mechanism of {', '.join(MECHANISMS)}",
             "something else", "Use `neuroveil consortium request`.",
         )  # fmt: skip
     assert epsilon is not None
-    return Wish(epsilon, None if delta is None else _number(delta), parts["mechanism"])
+    delta = None if delta is None else _number(delta)
+    return Wish(epsilon, delta, parts["mechanism"], components)
 
 
 def _number(value: Any) -> float | None:
