@@ -47,7 +47,7 @@ from neuroveil.privacy.central.plan import plan_moments
 from neuroveil.privacy.choice import RowWishes, choose_rows
 from neuroveil.privacy.plan import plan_rows
 from neuroveil.privacy.randomness import SimulationRandomness
-from neuroveil.privacy.settings import MEAN_COVARIANCE
+from neuroveil.privacy.settings import MEAN_COVARIANCE, TrustModel
 from neuroveil.reference import default_reference
 from neuroveil.simulate import simulate_rows
 from neuroveil.study.promise import largest_delta
@@ -62,12 +62,12 @@ EPSILONS = (1.0, 2.0, 4.0)
 PLACE = Path(__file__).parents[1] / "docs" / "measured" / "scenarios.json"
 
 
-def row_settings(trust: str, epsilon: float, n: int, scaling: Scaling) -> ProtectSettings:
+def row_settings(trust: TrustModel, epsilon: float, n: int, scaling: Scaling) -> ProtectSettings:
     """The planner's choice of rows in a trust model, for a table of n rows."""
-    wishes = RowWishes("auto", epsilon, largest_delta(n), CLIP_NORM, trust_model=trust)  # type: ignore[arg-type]
+    wishes = RowWishes("auto", epsilon, largest_delta(n), CLIP_NORM, trust_model=trust)
     choice = choose_rows(wishes, scaling, n)
     return ProtectSettings(
-        choice.mechanism, epsilon, choice.delta, CLIP_NORM, trust_model=trust,  # type: ignore[arg-type]
+        choice.mechanism, epsilon, choice.delta, CLIP_NORM, trust_model=trust,
         projection=choice.projection, codebook=choice.codebook,
     )  # fmt: skip
 
